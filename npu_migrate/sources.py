@@ -1,0 +1,387 @@
+"""Finds the files of a run, reads and parses them, and puts new text in their place.
+
+Whatever goes wrong with a file becomes a :class:`SourceError`, which names the file and says what to
+do about it, so that a run goes on with the others.
+"""
+
+import ast
+import errno
+import io
+import os
+import re
+import shutil
+import tempfile
+import tokenize
+import warnings
+from dataclasses import dataclass, field
+from typing import List, Optional, Sequence, Set, Tuple
+
+STDIN = "<stdin>"
+
+Prefix = Tuple[str, ...]
+
+_SKIPPED = {
+    "__pycache__",
+    "__pypackages__",
+    "build",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+}
+
+
+class SourceError(Exception):
+    """A file that could not be found, read, parsed or written."""
+
+    def __init__(self, path: str, message: str, remedy: str, line: int = 0) -> None:
+        super().__init__(path, message, remedy, line)
+        self.path = path
+        self.message = message
+        self.remedy = remedy
+        self.line = line
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{place}: {self.message}; {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file of a run.
+
+    ``names`` are the dotted names under which it may be imported, the longest first: which of them
+    hold depends on the folder that the script is started in. ``given`` is the text where it does
+    not come from a file.
+    """
+
+    path: str
+    names: Tuple[str, ...]
+    is_package: bool = False
+    given: Optional[bytes] = field(default=None, repr=False)
+
+    def read(self) -> bytes:
+        if self.given is not None:
+            return self.given
+        try:
+            with open(self.path, "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+
+
+def stdin(data: bytes) -> Source:
+    """The source that was handed over on standard input."""
+    return Source(STDIN, ("__main__",), given=data)
+
+
+# Finding
+
+
+def find(paths: Sequence[str]) -> Tuple[List[Source], List[SourceError]]:
+    """The Python files that ``paths`` (files, and folders to search) name, each real file once."""
+    search = _Search()
+    for path in paths:
+        search.add(os.path.normpath(path))
+    search.follow_links()
+    return search.sources, search.errors
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether ``path`` is ``folder`` or lies below it (both real paths)."""
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def is_skipped(folder: str) -> bool:
+    """Whether a folder met on the way holds no source of the user's: by its name, or a venv."""
+    name = os.path.basename(folder)
+    return (
+        name in _SKIPPED
+        or name.startswith(".")
+        or name.endswith(".egg-info")
+        or os.path.exists(os.path.join(folder, "pyvenv.cfg"))
+    )
+
+
+class _Search:
+    """Sources and errors of one call of :func:`find`.
+
+    Links are followed, to files and to folders, but last: a file that has a place of its own in the
+    run is found there. Real paths keep loops and doubles away.
+    """
+
+    def __init__(self) -> None:
+        self.sources: List[Source] = []
+        self.errors: List[SourceError] = []
+        self._seen: Set[str] = set()
+        self._links: List[Tuple[str, Prefix]] = []
+        self._met = 0
+
+    def add(self, path: str) -> None:
+        """A path that the user named."""
+        if os.path.isdir(path):
+            met = self._met
+            self._add_folder(path, os.path.realpath(path), _prefix(path))
+            if self._met == met:
+                remedy = "name the folder or the files that hold the scripts"
+                self.errors.append(SourceError(path, "no Python files here", remedy))
+        elif os.path.isfile(path):
+            self._add_file(path, os.path.realpath(path), _prefix(os.path.dirname(path)))
+        else:
+            self.errors.append(_no_file(path))
+
+    def follow_links(self) -> None:
+        while self._links:
+            path, prefix = self._links.pop(0)
+            real = os.path.realpath(path)
+            if os.path.isdir(real):
+                self._add_folder(path, real, (*prefix, os.path.basename(path)))
+            elif _is_python(path) and os.path.isfile(real):
+                self._add_file(path, real, prefix)
+            elif _is_python(path) or _leads_round(path):
+                self.errors.append(_no_file(path))
+
+    def _add_folder(self, path: str, real: str, prefix: Prefix) -> None:
+        if real in self._seen:
+            self._met += 1
+            return
+        self._seen.add(real)
+        try:
+            entries = sorted(os.scandir(real), key=lambda entry: entry.name)
+        except OSError as error:
+            self._met += 1
+            self.errors.append(_unusable(path, error))
+            return
+        for entry in entries:
+            inner = entry.name if path == os.curdir else os.path.join(path, entry.name)
+            self._add_entry(entry, inner, prefix)
+
+    def _add_entry(self, entry: "os.DirEntry[str]", path: str, prefix: Prefix) -> None:
+        if entry.is_dir(follow_symlinks=False):
+            if not is_skipped(path):
+                self._add_folder(path, entry.path, (*prefix, entry.name))
+        elif entry.is_symlink():
+            if not is_skipped(path):
+                self._met += 1
+                self._links.append((path, prefix))
+        elif _is_python(path) and entry.is_file():
+            self._add_file(path, entry.path, prefix)
+
+    def _add_file(self, path: str, real: str, prefix: Prefix) -> None:
+        self._met += 1
+        if real in self._seen:
+            return
+        self._seen.add(real)
+        stem = os.path.splitext(os.path.basename(path))[0]
+        is_package = stem == "__init__"
+        parts = prefix if is_package else (*prefix, stem)
+        names = tuple(".".join(parts[start:]) for start in range(len(parts)))
+        self.sources.append(Source(path, names, is_package))
+
+
+def _is_python(path: str) -> bool:
+    name = os.path.basename(path)
+    return name.endswith(".py") and not name.startswith(".")
+
+
+def _leads_round(link: str) -> bool:
+    try:
+        os.stat(link)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+def _prefix(folder: str) -> Prefix:
+    """The packages that lead to ``folder``: counted from the current folder, where it is below it.
+
+    Scripts are commonly started there. Elsewhere it is as many as have an ``__init__.py``.
+    """
+    parts = tuple(part for part in folder.split(os.sep) if part != os.curdir)
+    if folder and not os.path.isabs(folder) and os.pardir not in parts:
+        outer = os.getcwd()
+    else:
+        outer, parts = os.path.abspath(folder), ()
+    while os.path.exists(os.path.join(outer, "__init__.py")):
+        outer, name = os.path.split(outer)
+        parts = (name, *parts)
+    return parts
+
+
+# Reading
+
+
+def decode(data: bytes, path: str) -> str:
+    """The text of ``data``, as Python itself would read it."""
+    if b"\0" in data:
+        remedy = "save it as UTF-8 text, or leave it out"
+        raise SourceError(path, "NUL bytes: this is no Python text", remedy, _line(data, b"\0"))
+    encoding = _encoding(data, path)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise _undecodable(data, path, encoding, error) from error
+    except (LookupError, ValueError) as error:
+        raise _wrong_cookie(path, f"cannot be read as {encoding}") from error
+
+
+def parse(data: bytes, path: str) -> ast.Module:
+    """The tree of a file, without the warnings that Python has about it."""
+    text = decode(data, path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text, path)
+        except SyntaxError as error:
+            raise _unparsable(text, path, error) from error
+        except (RecursionError, MemoryError) as error:
+            raise SourceError(path, "nested too deeply for Python to parse", _SIMPLIFY) from error
+        except ValueError as error:
+            raise SourceError(path, f"cannot be parsed: {error}", _CORRECT) from error
+
+
+_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=]")
+_CORRECT = "correct it, or run npu-migrate on the Python version that it is written for"
+_SIMPLIFY = "split the expression into several statements, or leave the file out"
+_TABS = "indent with tabs alone or with spaces alone (python -m tabnanny shows where)"
+_PYTHON_2 = "convert it to Python 3 with 2to3 first"
+
+
+def _encoding(data: bytes, path: str) -> str:
+    try:
+        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    except SyntaxError as error:
+        message = str(error)
+    if message.startswith("unknown encoding"):
+        raise _wrong_cookie(path, message)
+    if message.startswith("encoding problem"):
+        raise _wrong_cookie(path, "the byte order mark says UTF-8, the coding line something else")
+    return "utf-8"
+
+
+def _wrong_cookie(path: str, message: str) -> SourceError:
+    return SourceError(path, message, "correct the coding line at the top of the file", 1)
+
+
+def _undecodable(data: bytes, path: str, encoding: str, error: UnicodeDecodeError) -> SourceError:
+    byte = f"byte 0x{error.object[error.start]:02x}"
+    line = error.object.count(b"\n", 0, error.start) + 1
+    if any(_COOKIE.match(head) for head in data.split(b"\n", 2)[:2]):
+        message = f"the coding line says {encoding}, but {byte} does not fit"
+        remedy = "correct the coding line, or save the file in that encoding"
+    else:
+        message = f"not UTF-8: {byte}"
+        remedy = "save it as UTF-8, or name its encoding in the first line (# -*- coding: ... -*-)"
+    return SourceError(path, message, remedy, line)
+
+
+def _line(data: bytes, part: bytes) -> int:
+    return data.count(b"\n", 0, data.index(part)) + 1
+
+
+_LEADING_ZERO = re.compile("leading zeros|invalid token")
+_PYTHON_2_SYNTAX = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("print statement", r"""(?:^|[:;])\s*print(?:\s+\w|\s*["'`{])"""),
+        ("exec statement", r"""(?:^|[:;])\s*exec(?:\s+\w|\s*["'`])"""),
+        ("except with a comma", r"^\s*except\b[^:]*,\s*\w+\s*:"),
+        ("raise with a comma", r"(?:^|[:;])\s*raise\s+[\w.]+\s*,"),
+        ("tuple parameter", r"^\s*def\s+\w+\s*\((?:[^()]*,)?\s*\("),
+        ("tuple parameter", r"\blambda\s*(?:[^:()]*,)?\s*\("),
+        ("<> operator", r"<>"),
+        ("backquotes", r"`"),
+        ("long integer", r"\b(?:\d+|0[xX][0-9a-fA-F]+)[lL]\b"),
+        ("ur string", r"\b[uU][rR][\"']"),
+    )
+)
+
+
+def _unparsable(text: str, path: str, error: SyntaxError) -> SourceError:
+    # Before Python 3.12 an error in an f-string counts its lines from the f-string's own start.
+    line = 0 if error.filename == "<fstring>" else error.lineno or 0
+    if isinstance(error, TabError):
+        return SourceError(path, error.msg, _TABS, line)
+    if "too many nested" in error.msg:
+        return SourceError(path, error.msg, _SIMPLIFY, line)
+    lines = ["", *re.split("\r\n|\r|\n", text)]
+    old = _python_2(lines[line] if line < len(lines) else "", error.msg)
+    if old:
+        return SourceError(path, f"Python 2 syntax: {old}", _PYTHON_2, line)
+    return SourceError(path, f"syntax error: {error.msg}", _CORRECT, line)
+
+
+def _python_2(line: str, message: str) -> str:
+    """The construct of Python 2 that makes ``line`` fail, or nothing."""
+    if _LEADING_ZERO.search(message) and re.search(r"\b0\d", line):
+        return "octal number"
+    return next((name for name, pattern in _PYTHON_2_SYNTAX if pattern.search(line)), "")
+
+
+# Writing
+
+
+def write(path: str, data: bytes) -> None:
+    """Replace the text of an existing file at once, keeping its mode; a link stays a link."""
+    target = os.path.realpath(path)
+    try:
+        with open(target, "r+b"):
+            pass  # A folder's owner could replace even a file that forbids writing.
+        replace(target, data, like=target)
+    except OSError as error:
+        raise _unusable(path, error, "written") from error
+
+
+def replace(target: str, data: bytes, like: str) -> None:
+    """Put ``data`` where ``target`` is or will be, with the mode of the file ``like``."""
+    folder, name = os.path.split(target)
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        _copy_owner_and_mode(like, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _copy_owner_and_mode(like: str, path: str) -> None:
+    state = os.stat(like)
+    try:
+        os.chown(path, state.st_uid, state.st_gid)
+    except (OSError, AttributeError):
+        pass
+    shutil.copymode(like, path)
+
+
+# Errors
+
+
+_REMEDIES = (
+    (FileNotFoundError, "no such file or folder", "check the path"),
+    (PermissionError, "permission denied", "change its permissions, or those of its folder"),
+    (IsADirectoryError, "is a folder, not a file", "name a Python file"),
+)
+
+
+def _unusable(path: str, error: OSError, what: str = "read") -> SourceError:
+    for kind, message, remedy in _REMEDIES:
+        if isinstance(error, kind):
+            return SourceError(path, f"cannot be {what}: {message}", remedy)
+    reason = (error.strerror or str(error)).lower()
+    return SourceError(path, f"cannot be {what}: {reason}", "check the file and its disk")
+
+
+def _no_file(path: str) -> SourceError:
+    """Why ``path`` is neither a file nor a folder."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if os.path.islink(path):
+            reason = (error.strerror or str(error)).lower()
+            return SourceError(path, f"a link that leads nowhere: {reason}", "correct the link")
+        return _unusable(path, error)
+    return SourceError(path, "neither a file nor a folder", "use - to read standard input")
