@@ -1,0 +1,1 @@
+"""Stand-in for the vendor's package of this name."""

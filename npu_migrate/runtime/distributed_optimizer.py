@@ -1,0 +1,100 @@
+"""The vendor's optimizer that averages gradients over the ranks."""
+
+from typing import Any, Callable, Iterable, List, Optional, Tuple
+
+import tensorflow.compat.v1 as tf
+
+from npu_migrate.launch.environment import current_ranks
+from npu_migrate.runtime.gradient_averaging import average
+from npu_migrate.runtime.overflow.saturation import saturated
+from npu_migrate.runtime.overflow.source import Gradient, GradsAndVars
+from npu_migrate.runtime.weight_update_sharding import apply_own_share
+
+
+class GradientAveragingOptimizer(tf.train.Optimizer):
+    """Averages the gradients of an inner optimizer over all ranks.
+
+    Args:
+      optimizer: the `tf.train.Optimizer` that computes and applies the gradients.
+      name: name of this optimizer.
+      average_one: averages one gradient that is not None.
+    """
+
+    def __init__(self, optimizer: Any, name: str, average_one: Callable[[Gradient], Gradient]):
+        super().__init__(use_locking=False, name=name)
+        self._optimizer = optimizer
+        self._average_one = average_one
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
+        """Computes gradients and averages them.
+
+        Takes the arguments of `tf.train.Optimizer.compute_gradients`.
+
+        Returns:
+          Pairs of gradient and variable: dense gradients stay dense, sparse ones sparse with the
+          slices of all ranks, None stays None. With one rank, what the inner optimizer computed.
+        """
+        grads_and_vars = self._optimizer.compute_gradients(*args, **kwargs)
+        if current_ranks().size == 1:
+            return grads_and_vars
+        with tf.name_scope(self._name + "_Allreduce"):
+            return [
+                (None if gradient is None else self._average_one(gradient), var)
+                for gradient, var in saturated(grads_and_vars)
+            ]
+
+    def apply_gradients(
+        self,
+        grads_and_vars: Iterable[Tuple[Gradient, Any]],
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        """See `tf.train.Optimizer`; done by the inner optimizer."""
+        return self._optimizer.apply_gradients(list(grads_and_vars), global_step, name)
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """See `tf.train.Optimizer`; answered by the inner optimizer."""
+        return self._optimizer.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> List[str]:
+        """See `tf.train.Optimizer`; answered by the inner optimizer."""
+        return self._optimizer.get_slot_names(*args, **kwargs)
+
+    def variables(self) -> List[Any]:
+        """See `tf.train.Optimizer`; answered by the inner optimizer."""
+        return self._optimizer.variables()
+
+
+class NPUDistributedOptimizer(GradientAveragingOptimizer):
+    """Averages gradients over the ranks; with one rank it passes everything through.
+
+    Args:
+      optimizer: the `tf.train.Optimizer` that computes and applies the gradients.
+      is_weight_update_sharding: whether each rank updates only its share of the variables and
+        sends them to the others; the weights are the same either way.
+      name: name of this optimizer, by default `Distributed` and the class of the inner one.
+
+    Source: `NPUDistributedOptimizer` of the vendor's package.
+    """
+
+    def __init__(
+        self, optimizer: Any, is_weight_update_sharding: bool = False, name: Optional[str] = None
+    ):
+        name = name or "Distributed" + type(optimizer).__name__
+        super().__init__(optimizer, name, average)
+        self._is_weight_update_sharding = is_weight_update_sharding
+
+    def apply_gradients(
+        self,
+        grads_and_vars: Iterable[Tuple[Gradient, Any]],
+        global_step: Optional[tf.Variable] = None,
+        name: Optional[str] = None,
+    ) -> tf.Operation:
+        """See base class.
+
+        Raises:
+          ValueError: weight update sharding with fewer gradients than ranks.
+        """
+        if not self._is_weight_update_sharding or current_ranks().size == 1:
+            return super().apply_gradients(grads_and_vars, global_step, name)
+        return apply_own_share(self._optimizer, list(grads_and_vars), global_step, name)
