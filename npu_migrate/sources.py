@@ -1,10 +1,11 @@
 """Finds the files of a run, reads and parses them, and puts new text in their place.
 
-Whatever goes wrong with a file becomes a :class:`SourceError`, which names the file and says what to
-do about it, so that a run goes on with the others.
+Whatever goes wrong with a file becomes a :class:`SourceError`, which names the file and says what
+to do about it, so that a run goes on with the others.
 """
 
 import ast
+import contextlib
 import errno
 import io
 import os
@@ -67,7 +68,7 @@ class Source:
             with open(self.path, "rb") as file:
                 return file.read()
         except OSError as error:
-            raise _unusable(self.path, error) from error
+            raise unusable(self.path, error) from error
 
 
 def stdin(data: bytes) -> Source:
@@ -150,7 +151,7 @@ class _Search:
             entries = sorted(os.scandir(real), key=lambda entry: entry.name)
         except OSError as error:
             self._met += 1
-            self.errors.append(_unusable(path, error))
+            self.errors.append(unusable(path, error))
             return
         for entry in entries:
             inner = entry.name if path == os.curdir else os.path.join(path, entry.name)
@@ -329,7 +330,7 @@ def write(path: str, data: bytes) -> None:
             pass  # A folder's owner could replace even a file that forbids writing.
         replace(target, data, like=target)
     except OSError as error:
-        raise _unusable(path, error, "written") from error
+        raise unusable(path, error, "written") from error
 
 
 def replace(target: str, data: bytes, like: str) -> None:
@@ -350,10 +351,8 @@ def replace(target: str, data: bytes, like: str) -> None:
 
 def _copy_owner_and_mode(like: str, path: str) -> None:
     state = os.stat(like)
-    try:
+    with contextlib.suppress(OSError, AttributeError):
         os.chown(path, state.st_uid, state.st_gid)
-    except (OSError, AttributeError):
-        pass
     shutil.copymode(like, path)
 
 
@@ -367,7 +366,8 @@ _REMEDIES = (
 )
 
 
-def _unusable(path: str, error: OSError, what: str = "read") -> SourceError:
+def unusable(path: str, error: OSError, what: str = "read") -> SourceError:
+    """What an error of the operating system means for the file."""
     for kind, message, remedy in _REMEDIES:
         if isinstance(error, kind):
             return SourceError(path, f"cannot be {what}: {message}", remedy)
@@ -383,5 +383,5 @@ def _no_file(path: str) -> SourceError:
         if os.path.islink(path):
             reason = (error.strerror or str(error)).lower()
             return SourceError(path, f"a link that leads nowhere: {reason}", "correct the link")
-        return _unusable(path, error)
+        return unusable(path, error)
     return SourceError(path, "neither a file nor a folder", "use - to read standard input")

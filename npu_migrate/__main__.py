@@ -1,0 +1,7 @@
+"""``python -m npu_migrate``."""
+
+import sys
+
+from npu_migrate.cli import main
+
+sys.exit(main())

@@ -1,0 +1,345 @@
+"""The command line of ``npu-migrate``: options, exit codes, progress."""
+
+import contextlib
+import os
+import sys
+import traceback
+from dataclasses import dataclass, replace
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    TextIO,
+    Tuple,
+)
+
+import click
+
+from npu_migrate import __version__
+
+if TYPE_CHECKING:
+    from npu_migrate.engine import FileResult
+    from npu_migrate.reports import Run
+    from npu_migrate.reports.style import Paint
+    from npu_migrate.rules import Rules
+    from npu_migrate.sources import Source, SourceError
+
+DONE, LEFT, FAILED, INTERRUPTED = 0, 1, 2, 130
+
+_MANY = 20
+"""Files from which on a progress bar is worth its while."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line."""
+
+    paths: Tuple[str, ...]
+    diff: bool
+    check: bool
+    output: Optional[str]
+    select: Tuple[str, ...]
+    ignore: Tuple[str, ...]
+    rules: Tuple[str, ...]
+    explain: Optional[str]
+    list_rules: bool
+    format: str
+    removed: str
+    jobs: int
+    quiet: bool
+    verbose: bool
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether the migrated source itself goes to standard output."""
+        return self.paths == ("-",) and not (self.diff or self.check)
+
+
+def _codes(
+    context: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> Tuple[str, ...]:
+    codes = (code.strip() for value in values for code in value.split(","))
+    return tuple(code for code in codes if code)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--diff", is_flag=True, help="Print a unified diff, write nothing.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; fail while anything is left to migrate."
+)
+@click.option(
+    "-o", "--output", metavar="DIR", help="Leave PATH alone, write the migrated tree below DIR."
+)
+@click.option(
+    "--select",
+    multiple=True,
+    callback=_codes,
+    metavar="CODES",
+    help="Only these rules (NPU101, or NPU1 for a family).",
+)
+@click.option(
+    "--ignore", multiple=True, callback=_codes, metavar="CODES", help="All rules but these."
+)
+@click.option(
+    "--rules", multiple=True, metavar="DIR", help="Rules of your own, besides those of npu-migrate."
+)
+@click.option("--explain", metavar="CODE", help="Explain a rule and show its examples.")
+@click.option("--list-rules", is_flag=True, help="List all rules.")
+@click.option(
+    "--format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the report.",
+)
+@click.option(
+    "--removed",
+    type=click.Choice(["comment", "delete"]),
+    default="comment",
+    show_default=True,
+    help="What becomes of statements that must go.",
+)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Files to work on at a time.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print errors and the summary only.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print the reason and a link with each finding."
+)
+@click.version_option(__version__, prog_name="npu-migrate", message="%(prog)s %(version)s")
+def command(**options: object) -> int:
+    """Migrate TensorFlow 1.15 training scripts from GPUs to Ascend NPUs.
+
+    PATH is a Python file, a folder, or - for standard input. Files are rewritten in place unless
+    an option says otherwise.
+
+    \b
+    Exit status:
+      0  nothing is left to do
+      1  findings are left for a person (with --check: there is anything to migrate)
+      2  wrong usage, or a file that could not be read, parsed or written
+    """
+    request = Request(**options)  # type: ignore[arg-type]
+    rules = _rules(request)
+    if request.explain is not None:
+        return _explain(request.explain, rules)
+    if request.list_rules:
+        return _list_rules(request, rules)
+    _check_usage(request)
+    return _migrate(request, rules)
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Run the command line and return its exit status; whatever happens, no traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        return int(command.main(arguments, "npu-migrate", standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except click.Abort:
+        click.echo("Interrupted.", err=True)
+        return INTERRUPTED
+    except SystemExit:  # click's way to end when nobody reads the output any more
+        return FAILED
+    except _Defect as error:
+        click.echo(str(error), err=True)
+        return FAILED
+    except BaseException as error:
+        click.echo(str(_Defect("npu-migrate", error)), err=True)
+        return FAILED
+
+
+class _Defect(Exception):
+    """A fault of our own, and the file that brought it out."""
+
+    def __init__(self, path: str, cause: BaseException) -> None:
+        reason = " ".join(f"{type(cause).__name__}: {cause}".split())
+        frames = traceback.extract_tb(cause.__traceback__)
+        where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+        super().__init__(f"{path}: internal error: {reason}{where}; please report it")
+
+
+# What the options ask for
+
+
+def _rules(request: Request) -> "Rules":
+    from npu_migrate.rules import RuleError, UnknownCode, load
+
+    try:
+        rules = load(request.rules)
+        rules.select(request.select, request.ignore)
+    except RuleError as error:
+        raise click.ClickException(str(error)) from error
+    except UnknownCode as error:
+        raise click.UsageError(str(error)) from error
+    return rules
+
+
+def _explain(code: str, rules: "Rules") -> int:
+    from npu_migrate.reports.explain import explain
+    from npu_migrate.rules import UnknownCode
+
+    try:
+        rule = rules.find(code)
+    except UnknownCode as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(explain(rule, _paint(sys.stdout)), nl=False)
+    return DONE
+
+
+def _list_rules(request: Request, rules: "Rules") -> int:
+    from npu_migrate.reports.explain import catalogue, catalogue_json
+
+    if request.format == "json":
+        click.echo(catalogue_json(rules))
+    else:
+        click.echo(catalogue(rules, _paint(sys.stdout)), nl=False)
+    return DONE
+
+
+def _check_usage(request: Request) -> None:
+    if not request.paths:
+        raise click.UsageError("name the files or folders to migrate, or - for standard input")
+    if "-" in request.paths and len(request.paths) > 1:
+        raise click.UsageError("- for standard input stands alone")
+    if request.output is None:
+        return
+    if request.diff or request.check:
+        raise click.UsageError("--output writes, --diff and --check do not: use one of them")
+    if request.paths == ("-",):
+        raise click.UsageError("what comes from standard input goes to standard output")
+
+    from npu_migrate.output import overlap
+
+    mixed = overlap(request.paths, request.output)
+    if mixed:
+        raise click.UsageError(f"--output: {mixed}")
+
+
+def _migrate(request: Request, rules: "Rules") -> int:
+    from npu_migrate.reports import Run
+
+    sources, problems = _sources(request)
+    results = tuple(_results(request, sources, rules))
+    if request.output is not None:
+        from npu_migrate.output import write_tree
+
+        problems += write_tree(request.paths, request.output, results)
+    elif request.is_filter:
+        _write_stdout(results)
+    elif not (request.diff or request.check):
+        results = tuple(_written(result) for result in results)
+    run = Run(results, tuple(problems), not (request.diff or request.check))
+    _report(request, run, rules)
+    return _status(run, request.check)
+
+
+def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
+    from npu_migrate.sources import find, stdin
+
+    if request.paths == ("-",):
+        return [stdin(click.get_binary_stream("stdin").read())], []
+    return find(request.paths)
+
+
+def _results(
+    request: Request, sources: "Sequence[Source]", rules: "Rules"
+) -> "Iterator[FileResult]":
+    """All results, before any is written: what a file says of another must not have changed."""
+    from npu_migrate.engine import Options, migrate
+
+    options = Options(request.select, request.ignore, request.removed, request.jobs)
+    done = 0
+    try:
+        with _progress(len(sources), request.quiet) as advance:
+            for result in migrate(sources, rules, options):
+                done += 1
+                advance()
+                yield result
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic of libcst's parser is no Exception
+        raise _Defect(sources[min(done, len(sources) - 1)].path, error) from error
+
+
+def _written(result: "FileResult") -> "FileResult":
+    """The result, once its text is in place; where that fails, nothing was migrated."""
+    from npu_migrate.sources import SourceError, write
+
+    if result.before != result.after:
+        try:
+            write(result.path, result.after)
+        except SourceError as error:
+            return replace(result, after=result.before, findings=(), error=error)
+    return result
+
+
+def _write_stdout(results: "Sequence[FileResult]") -> None:
+    stream = click.get_binary_stream("stdout")
+    for result in results:
+        stream.write(result.after)
+    stream.flush()
+
+
+def _status(run: "Run", check: bool) -> int:
+    if run.errors:
+        return FAILED
+    return LEFT if (run.findings if check else run.left) else DONE
+
+
+# What people see
+
+
+def _report(request: Request, run: "Run", rules: "Rules") -> None:
+    """The product (a source, a diff, JSON) has standard output to itself."""
+    from npu_migrate.reports import diff, json, text
+
+    is_json = request.format == "json"
+    if request.diff:
+        stream = sys.stderr if is_json else sys.stdout
+        click.echo(diff.render(run, _paint(stream)), stream, nl=False)
+    for error in run.errors:
+        click.echo(text.render_error(error, _paint(sys.stderr)), err=True)
+    if is_json:
+        click.echo(json.render(run), err=request.is_filter)
+    else:
+        stream = sys.stderr if request.diff or request.is_filter else sys.stdout
+        verbosity = text.QUIET if request.quiet else int(request.verbose)
+        click.echo(text.render(run, rules, verbosity, _paint(stream)), stream, nl=False)
+
+
+def _paint(stream: TextIO) -> "Paint":
+    from npu_migrate.reports.style import coloured, plain
+
+    return coloured if _is_terminal(stream) and "NO_COLOR" not in os.environ else plain
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextlib.contextmanager
+def _progress(total: int, quiet: bool) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, for as long as the work lasts."""
+    if quiet or total < _MANY or not _is_terminal(sys.stderr):
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("Migrating", total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,44 @@
+"""What a run found, and the formats that tell it: one module a format, each ``Run -> text``."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Dict, Tuple
+
+from npu_migrate.engine import FileResult
+from npu_migrate.plan import Finding, Status
+from npu_migrate.sources import SourceError
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results of all files, and the problems that are no file's result.
+
+    ``written`` says whether the changes were made, or only looked at.
+    """
+
+    results: Tuple[FileResult, ...]
+    problems: Tuple[SourceError, ...] = ()
+    written: bool = True
+
+    @property
+    def findings(self) -> Tuple[Finding, ...]:
+        return tuple(finding for result in self.results for finding in result.findings)
+
+    @property
+    def left(self) -> Tuple[Finding, ...]:
+        """What is left for a person."""
+        return tuple(found for found in self.findings if found.status is not Status.MIGRATED)
+
+    @property
+    def errors(self) -> Tuple[SourceError, ...]:
+        return (*self.problems, *(result.error for result in self.results if result.error))
+
+    @property
+    def summary(self) -> Dict[str, int]:
+        statuses = Counter(finding.status for finding in self.findings)
+        return {
+            "files": len(self.results),
+            "changed": sum(result.before != result.after for result in self.results),
+            **{status.value: statuses[status] for status in Status},
+            "errors": len(self.errors),
+        }

@@ -1,0 +1,42 @@
+"""The changes of a run as a unified diff, which ``git apply`` and ``patch -p1`` take."""
+
+import difflib
+import io
+import os
+from typing import Iterator, List
+
+from npu_migrate.engine import FileResult
+from npu_migrate.reports import Run
+from npu_migrate.reports.style import Paint, plain
+from npu_migrate.sources import decode
+
+_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
+def render(run: Run, paint: Paint = plain) -> str:
+    """Files that are not in UTF-8 are shown decoded."""
+    return "".join(
+        _painted(line, paint)
+        for result in run.results
+        if result.before != result.after
+        for line in _lines(result)
+    )
+
+
+def _lines(result: FileResult) -> Iterator[str]:
+    path = result.path.replace(os.sep, "/").lstrip("/")
+    end = "\t" if " " in path else ""
+    before, after = (_split(result.path, data) for data in (result.before, result.after))
+    for line in difflib.unified_diff(before, after, f"a/{path}{end}", f"b/{path}{end}"):
+        yield line if line.endswith("\n") else line + _NO_NEWLINE
+
+
+def _split(path: str, data: bytes) -> List[str]:
+    """Lines that end with a line feed alone: what ``patch`` calls a line."""
+    return list(io.StringIO(decode(data, path), newline="\n"))
+
+
+def _painted(line: str, paint: Paint) -> str:
+    style = next((style for start, style in _STYLES.items() if line.startswith(start)), "")
+    return paint(line.rstrip("\n"), style) + "\n" if style else line

@@ -1,0 +1,46 @@
+"""The run as one JSON object."""
+
+import json
+from typing import Any, Dict
+
+from npu_migrate.plan import Finding
+from npu_migrate.reports import Run
+from npu_migrate.sources import SourceError
+
+VERSION = 1
+
+
+def render(run: Run) -> str:
+    """Always a valid object, also where nothing was found."""
+    return json.dumps(
+        {
+            "version": VERSION,
+            "findings": [_finding(finding) for finding in run.findings],
+            "errors": [_error(error) for error in run.errors],
+            "summary": run.summary,
+        },
+        indent=2,
+    )
+
+
+def _finding(finding: Finding) -> Dict[str, Any]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "path": finding.path,
+        "line": finding.line,
+        "column": finding.column,
+        "symbol": finding.symbol,
+        "status": finding.status.value,
+        "assumed": finding.assumed,
+        "message": finding.message,
+    }
+
+
+def _error(error: SourceError) -> Dict[str, Any]:
+    return {
+        "path": error.path,
+        "line": error.line,
+        "message": error.message,
+        "remedy": error.remedy,
+    }

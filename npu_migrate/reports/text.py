@@ -1,0 +1,76 @@
+"""The run for people: what was done, what is left for them and how to do it, and a summary."""
+
+from typing import Iterator
+
+from npu_migrate.plan import Finding, Status
+from npu_migrate.reports import Run
+from npu_migrate.reports.style import Paint, plain
+from npu_migrate.rules import Rules
+from npu_migrate.sources import SourceError
+
+QUIET, NORMAL, VERBOSE = -1, 0, 1
+
+_STYLES = {Status.MIGRATED: "green", Status.MANUAL: "yellow", Status.UNSUPPORTED: "red"}
+
+
+def render(run: Run, rules: Rules, verbosity: int = NORMAL, paint: Paint = plain) -> str:
+    """One line a finding; with ``VERBOSE`` also why, and where the vendor says so."""
+    return "".join(f"{line}\n" for line in _lines(run, rules, verbosity, paint))
+
+
+def render_error(error: SourceError, paint: Paint = plain) -> str:
+    place = f"{error.path}:{error.line}" if error.line else error.path
+    return f"{paint(place, 'bold')}: {paint('error', 'bold red')}: {error.message}; {error.remedy}"
+
+
+def _lines(run: Run, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
+    if verbosity > QUIET and run.findings:
+        done = [finding for finding in run.findings if finding.status is Status.MIGRATED]
+        for finding in done:
+            yield from _finding(finding, rules, verbosity, paint)
+        if done and run.left:
+            yield ""
+        if run.left:
+            yield paint("Left for you:", "bold")
+        for finding in run.left:
+            yield from _finding(finding, rules, verbosity, paint)
+        yield ""
+    yield _summary(run)
+
+
+def _finding(finding: Finding, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
+    place = f"{finding.path}:{finding.line}:{finding.column}"
+    code = paint(finding.code, _STYLES[finding.status])
+    assumed = " (assumed)" if finding.assumed else ""
+    yield f"{paint(place, 'bold')} {code} {_one_line(finding.message)}{assumed}"
+    if finding.remedy:
+        yield f"    {_one_line(finding.remedy)}"
+    rule = rules.by_code.get(finding.code)
+    if rule and verbosity >= VERBOSE:
+        yield f"    why: {_one_line(rule.reason)}"
+        if rule.documentation:
+            yield f"    see: {rule.documentation}"
+
+
+def _summary(run: Run) -> str:
+    summary = run.summary
+    verb = "changed" if run.written else "would change"
+    parts = [f"{summary['changed']} of {_count(summary['files'], 'file')} {verb}"]
+    if run.findings:
+        parts.append(f"{summary['migrated']} migrated")
+    if run.left:
+        kinds = ", ".join(
+            f"{summary[kind]} {kind}" for kind in ("manual", "unsupported") if summary[kind]
+        )
+        parts.append(f"{len(run.left)} left for you ({kinds})")
+    if run.errors:
+        parts.append(_count(summary["errors"], "error"))
+    return ", ".join(parts)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
