@@ -251,7 +251,7 @@ def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
     from npu_migrate.sources import find, stdin
 
     if request.paths == ("-",):
-        return [stdin(click.get_binary_stream("stdin").read())], []
+        return [stdin(sys.stdin.buffer.read())], []
     return find(request.paths)
 
 
@@ -288,7 +288,7 @@ def _written(result: "FileResult") -> "FileResult":
 
 
 def _write_stdout(results: "Sequence[FileResult]") -> None:
-    stream = click.get_binary_stream("stdout")
+    stream = sys.stdout.buffer
     for result in results:
         stream.write(result.after)
     stream.flush()

@@ -1,6 +1,7 @@
 """Rules for people: the list of them, and one in full."""
 
 import json
+import string
 import textwrap
 from typing import Any, Dict, Iterator
 
@@ -49,7 +50,11 @@ def _lines(rule: Rule, paint: Paint) -> Iterator[str]:
     default = "" if rule.default else ", off unless selected"
     title = paint(f"{rule.code} {rule.name}", "bold")
     yield f"{title} ({rule.family}, {rule.status.value}{default})"
-    paragraphs = (("", rule.message), ("Why: ", rule.reason), ("What to do: ", rule.remedy))
+    paragraphs = (
+        ("", _filled(rule.message)),
+        ("Why: ", rule.reason),
+        ("What to do: ", _filled(rule.remedy)),
+    )
     for head, text in paragraphs:
         if text:
             yield ""
@@ -63,6 +68,12 @@ def _lines(rule: Rule, paint: Paint) -> Iterator[str]:
         yield f"See: {rule.documentation}"
     for example in rule.examples:
         yield from _example(example, paint)
+
+
+def _filled(text: str) -> str:
+    """A message with ``<name>`` where a finding has the name itself."""
+    parts = string.Formatter().parse(text)
+    return "".join(literal + (f"<{name}>" if name else "") for literal, name, _, _ in parts)
 
 
 def _example(example: Example, paint: Paint) -> Iterator[str]:

@@ -1,0 +1,50 @@
+# The first run of a target sets up what it needs (a few minutes); later runs start at once.
+
+CURRENT := .venv/ready
+TENSORFLOW := .venv37/ready
+INPUTS := pyproject.toml setup.py scripts/setup.sh
+TOOL_TESTS := tests --ignore=tests/runtime
+
+.PHONY: help setup demo test test-current test-37 test-runtime lint format bench clean
+
+help:
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+setup: $(CURRENT) $(TENSORFLOW) ## make .venv and .venv37
+
+$(CURRENT): $(INPUTS) constraints/current.txt
+	scripts/setup.sh current
+	@touch $@
+
+$(TENSORFLOW): $(INPUTS) constraints/python37.txt
+	scripts/setup.sh tensorflow
+	@touch $@
+
+demo: $(CURRENT) ## migrate a sample and show the diff
+	@scripts/demo.sh
+
+test: test-current test-37 test-runtime ## all tests, on a current Python and on 3.7
+
+test-current: $(CURRENT)
+	.venv/bin/python -m pytest -n 2 $(TOOL_TESTS)
+
+test-37: $(TENSORFLOW)
+	.venv37/bin/python -m pytest -n 2 $(TOOL_TESTS)
+
+test-runtime: $(TENSORFLOW)
+	.venv37/bin/python -m pytest tests/runtime
+
+lint: $(CURRENT) ## ruff and mypy
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+format: $(CURRENT) ## ruff's formatter and safe fixes
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+bench: $(CURRENT) $(TENSORFLOW) ## time the tool
+	@for script in benchmarks/*.py; do echo "== $$script"; .venv37/bin/python $$script || exit 1; done
+
+clean: ## remove the environments and caches
+	rm -rf .venv .venv37 .venv-uv .pytest_cache .mypy_cache .ruff_cache
