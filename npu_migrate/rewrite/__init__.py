@@ -1,0 +1,51 @@
+"""Carry out edits: the only room that knows libcst, and it decides nothing.
+
+Edits point at nodes of a file's ``ast``. Each is met with its counterpart in libcst's tree by
+structure, the parts of that tree above an edit are built anew, and everything else comes out
+byte for byte as it went in.
+
+================= ==========================================================================
+``document``      bytes to text to libcst and back; files that libcst can't take as a whole
+``source_order``  the expressions of a statement in source order, in both trees
+``pairing``       node of ``ast`` -> node of libcst
+``editor``        walk down to the edits and up again, rebuilding
+``calls``         arguments of a call
+``commas``        taking elements out of comma-separated lists, adding them
+``templates``     the code of edits, with its ``$names`` filled in
+``parentheses``   whether an expression needs them in its new place
+``blocks``        statements, comment lines and blank lines of a block
+``imports``       import statements
+================= ==========================================================================
+"""
+
+import ast
+from dataclasses import dataclass
+from typing import Sequence, Tuple
+
+from npu_migrate.plan import Edit
+from npu_migrate.rewrite.errors import RewriteError
+
+__all__ = ["RewriteError", "Rewritten", "rewrite"]
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The new content of a file, and the edits that could not be placed in it."""
+
+    data: bytes
+    failed: Tuple[Edit, ...] = ()
+
+
+def rewrite(data: bytes, tree: ast.Module, edits: Sequence[Edit]) -> Rewritten:
+    """Do ``edits``, whose nodes are those of ``tree``, to ``data``; ``tree`` is its ``ast``.
+
+    An edit that finds no certain counterpart in the text fails, together with the other edits of
+    the same statement; the rest is done. :class:`RewriteError` if the file can't be edited at all.
+    """
+    if not edits:
+        return Rewritten(data)
+    # libcst takes longer to import than most files take to check.
+    from npu_migrate.rewrite.editor import carry_out
+
+    new, failed = carry_out(data, tree, edits)
+    return Rewritten(new, tuple(failed))

@@ -1,0 +1,145 @@
+"""Import statements: what is added to them, taken out of them, and written new."""
+
+import ast
+from typing import Any, Iterable, List, NamedTuple, Sequence, Set, Union
+
+import libcst as cst
+
+from npu_migrate.plan import AddImport, DropImport, RemoveStatement, ReplaceImport
+from npu_migrate.rewrite import blocks
+from npu_migrate.rewrite.commas import without
+from npu_migrate.rewrite.marks import Marks, has_docstring, is_import
+from npu_migrate.rewrite.templates import Line
+
+_BLANK = cst.EmptyLine(indent=False)
+
+
+class Imported(NamedTuple):
+    """One name that an import binds; without ``name`` the module itself."""
+
+    module: str
+    name: str = ""
+    asname: str = ""
+
+    @property
+    def code(self) -> str:
+        """The statement that imports it."""
+        what = f"from {self.module} import {self.name}" if self.name else f"import {self.module}"
+        return f"{what} as {self.asname}" if self.asname else what
+
+
+class Imports:
+    """Writes imports where a set of edits wants them."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+
+    def edited(self, node: Any, statement: Any) -> List[Line]:
+        """An import statement with names taken out, and what is imported in its place."""
+        edits = [e for e in self._marks.of(node) if isinstance(e, (DropImport, ReplaceImport))]
+        gone = {_alias_position(edit) for edit in edits}
+        rest = _less_names(node, gone) if gone else node
+        new = self.behind(node)
+        if rest is not None:
+            return [statement.with_changes(body=[rest]), *new]
+        if any(isinstance(edit, ReplaceImport) for edit in edits):
+            return blocks.with_end_comment(new, statement.trailing_whitespace)
+        return new
+
+    def behind(self, node: cst.CSTNode) -> List[Line]:
+        """The new imports that stand behind a statement, or in its place."""
+        edits = [e for e in self._marks.of(node) if isinstance(e, (AddImport, ReplaceImport))]
+        edits = [edit for edit in edits if not self._goes_first(edit)]
+        lines = self._missing(edits)
+        after_docstring = isinstance(node, cst.Expr) and any(_placeless(e) for e in edits)
+        if not lines or not after_docstring:
+            return lines
+        return [_BLANK, *lines, *self._space_below_docstring()]
+
+    def before(self, node: cst.CSTNode) -> List[Line]:
+        """The new imports of a file that has neither docstring nor imports."""
+        edits = [e for e in self._marks.of(node) if isinstance(e, AddImport)]
+        lines = self._missing([edit for edit in edits if self._goes_first(edit)])
+        return [*lines, _BLANK] if lines else []
+
+    def _missing(self, edits: Sequence[Union[AddImport, ReplaceImport]]) -> List[Line]:
+        """One import a line, sorted, but for those that stand there already."""
+        if not edits:
+            return []
+        wanted = {Imported(edit.module, edit.name, edit.asname) for edit in edits}
+        anchors = [e.after if isinstance(e, AddImport) else e.node for e in edits]
+        anchor = anchors[0] or self._marks.default_anchor
+        block = self._marks.owners.block(anchor)
+        present = _standing(block, anchor, set(self._going()))
+        return [_statement(imported) for imported in sorted(wanted - present)]
+
+    def _going(self) -> Iterable[int]:
+        """The names that will no longer be imported, by id."""
+        for edit in self._marks.edits:
+            if isinstance(edit, (DropImport, ReplaceImport)):
+                yield id(edit.alias)
+            elif isinstance(edit, RemoveStatement):
+                yield from (id(alias) for alias in getattr(edit.node, "names", ()))
+
+    def _goes_first(self, edit: Union[AddImport, ReplaceImport]) -> bool:
+        first = self._marks.tree.body[0]
+        return _placeless(edit) and not is_import(first) and not has_docstring(self._marks.tree)
+
+    def _space_below_docstring(self) -> List[Line]:
+        following = self._marks.tree.body[1:2]
+        if not following:
+            return []
+        statement: Any = self._marks.pairing.statement(following[0])
+        holder = self._marks.pairing.parent(statement)
+        line = holder if isinstance(holder, cst.SimpleStatementLine) else statement
+        return [] if any(one.comment is None for one in line.leading_lines) else [_BLANK]
+
+
+def _placeless(edit: Union[AddImport, ReplaceImport]) -> bool:
+    return isinstance(edit, AddImport) and edit.after is None
+
+
+def _standing(block: Sequence[ast.stmt], anchor: ast.stmt, going: Set[int]) -> Set[Imported]:
+    """What the run of imports around ``anchor`` imports and will go on to import."""
+    first = last = next(n for n, statement in enumerate(block) if statement is anchor)
+    while first > 0 and is_import(block[first - 1]):
+        first -= 1
+    while last + 1 < len(block) and is_import(block[last + 1]):
+        last += 1
+    return {
+        _imported(statement, alias)
+        for statement in block[first : last + 1]
+        if is_import(statement)
+        for alias in statement.names  # type: ignore[attr-defined]
+        if id(alias) not in going
+    }
+
+
+def _imported(statement: Any, alias: ast.alias) -> Imported:
+    asname = alias.asname or ""
+    if isinstance(statement, ast.Import):
+        return Imported(alias.name, "", asname)
+    return Imported("." * statement.level + (statement.module or ""), alias.name, asname)
+
+
+def _less_names(statement: Any, gone: Set[int]) -> Any:
+    """``statement`` without the names at the positions ``gone``; ``None`` if none is left."""
+    if isinstance(statement.names, cst.ImportStar) or len(gone) == len(statement.names):
+        return None
+    paren = getattr(statement, "lpar", None)
+    opening = paren.whitespace_after if paren else cst.SimpleWhitespace("")
+    names, opening = without(statement.names, gone, opening)
+    statement = statement.with_changes(names=names)
+    if paren:
+        return statement.with_changes(lpar=paren.with_changes(whitespace_after=opening))
+    return statement
+
+
+def _alias_position(edit: Union[DropImport, ReplaceImport]) -> int:
+    return next(n for n, alias in enumerate(edit.node.names) if alias is edit.alias)
+
+
+def _statement(imported: Imported) -> cst.SimpleStatementLine:
+    statement = cst.parse_statement(imported.code)
+    assert isinstance(statement, cst.SimpleStatementLine)
+    return statement

@@ -1,0 +1,157 @@
+"""Which edits stand on which node of libcst's tree, and which nodes lie above an edit."""
+
+import ast
+from contextlib import contextmanager
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set
+
+import libcst as cst
+
+from npu_migrate.plan import (
+    AddImport,
+    DropElement,
+    Edit,
+    EditCall,
+    InsertStatements,
+    MoveStatement,
+    ReplaceExpression,
+    ReplaceStatement,
+)
+from npu_migrate.rewrite.errors import CannotPlace
+from npu_migrate.rewrite.pairing import Owners, Pairing
+
+_ON_EXPRESSIONS = (ReplaceExpression, EditCall, DropElement)
+_ELEMENTS = (cst.Arg, cst.Element, cst.StarredElement)
+_HOLDERS = (cst.Call, cst.List, cst.Tuple, cst.Set)
+
+
+class Unplaced(Exception):
+    """``edit`` could not be placed."""
+
+    def __init__(self, edit: Edit, reason: str) -> None:
+        super().__init__(reason)
+        self.edit = edit
+
+
+@contextmanager
+def answering_for(edit: Edit) -> Iterator[None]:
+    """Have ``edit`` answer for what can't be placed."""
+    try:
+        yield
+    except (CannotPlace, cst.CSTValidationError) as error:
+        raise Unplaced(edit, str(error)) from error
+
+
+class Marks:
+    """A set of edits, by the nodes that they concern."""
+
+    def __init__(
+        self, tree: ast.Module, pairing: Pairing, owners: Owners, edits: Sequence[Edit]
+    ) -> None:
+        self.tree = tree
+        self.pairing = pairing
+        self.owners = owners
+        self.edits = edits
+        self.modules: List[cst.Module] = []
+        self._edits: Dict[int, List[Edit]] = {}
+        self._dirty: Set[int] = set()
+        for edit in edits:
+            with answering_for(edit):
+                for node in self._places(edit):
+                    self._mark(node, edit)
+
+    def of(self, node: cst.CSTNode) -> Sequence[Edit]:
+        """The edits that concern ``node`` itself, in the order given."""
+        return self._edits.get(id(node), ())
+
+    def lie_below(self, node: cst.CSTNode) -> bool:
+        """Whether there are edits of ``node`` or of what it holds."""
+        return id(node) in self._dirty
+
+    def changed(self, less: Edit, more: Iterable[Edit]) -> "Marks":
+        """The same edits, but for one, and with some more."""
+        edits = [edit for edit in self.edits if edit is not less]
+        return Marks(self.tree, self.pairing, self.owners, [*edits, *more])
+
+    def _mark(self, node: cst.CSTNode, edit: Edit) -> None:
+        self._edits.setdefault(id(node), []).append(edit)
+        above: Optional[cst.CSTNode] = node
+        while above is not None and id(above) not in self._dirty:
+            self._dirty.add(id(above))
+            if isinstance(above, cst.Module):
+                self.modules.append(above)
+            above = self.pairing.parent(above)
+
+    def _places(self, edit: Edit) -> List[cst.CSTNode]:
+        if isinstance(edit, DropElement):
+            return [self._element(edit.node)]
+        if isinstance(edit, _ON_EXPRESSIONS):
+            return [self.pairing.expression(edit.node)]
+        return [self.pairing.statement(statement) for statement in self._statements(edit)]
+
+    def _element(self, expression: ast.expr) -> cst.CSTNode:
+        """The argument or element that ``expression`` is all of."""
+        node = self.pairing.expression(expression)
+        element = node if isinstance(node, _ELEMENTS) else self.pairing.parent(node)
+        if isinstance(element, _ELEMENTS) and isinstance(self.pairing.parent(element), _HOLDERS):
+            return element
+        raise CannotPlace("there is no list, tuple or argument list to take it out of")
+
+    def _statements(self, edit: Edit) -> List[ast.stmt]:
+        if isinstance(edit, InsertStatements):
+            return [edit.anchor]
+        if isinstance(edit, MoveStatement):
+            return [edit.node, edit.before]
+        if isinstance(edit, AddImport):
+            return [edit.after or self.default_anchor]
+        assert not isinstance(edit, _ON_EXPRESSIONS)
+        return [edit.node]
+
+    @property
+    def default_anchor(self) -> ast.stmt:
+        """The statement behind which an import goes that has no other place.
+
+        The first statement of the file, if neither docstring nor import, has it before.
+        """
+        if not self.tree.body:
+            raise CannotPlace("there is no statement in the file")
+        count = 1 if has_docstring(self.tree) else 0
+        while count < len(self.tree.body) and is_import(self.tree.body[count]):
+            count += 1
+        return self.tree.body[max(count - 1, 0)]
+
+
+def expressions_of(edits: Iterable[Edit]) -> Iterator[ast.expr]:
+    """The expressions that edits are about or carry along."""
+    for edit in edits:
+        if isinstance(edit, _ON_EXPRESSIONS):
+            yield edit.node
+        if isinstance(edit, (ReplaceExpression, ReplaceStatement, InsertStatements)):
+            yield from edit.parts.values()
+        if isinstance(edit, EditCall):
+            for argument in edit.arguments:
+                yield from argument.parts.values()
+        if isinstance(edit, ReplaceStatement):
+            for variant in edit.variants.values():
+                yield from expressions_of(variant)
+
+
+def has_docstring(tree: ast.Module) -> bool:
+    """Whether the first statement of ``tree`` documents it."""
+    return ast.get_docstring(tree, clean=False) is not None
+
+
+def is_import(statement: ast.stmt) -> bool:
+    """Whether ``statement`` is an import of either form."""
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
+def home(edit: Edit, owners: Owners) -> Optional[ast.stmt]:
+    """The statement that ``edit`` belongs to."""
+    if isinstance(edit, _ON_EXPRESSIONS):
+        try:
+            return owners.statement(edit.node)
+        except CannotPlace:
+            return None
+    if isinstance(edit, InsertStatements):
+        return edit.anchor
+    return edit.after if isinstance(edit, AddImport) else edit.node
