@@ -179,7 +179,7 @@ def load(folders: Sequence[str] = ()) -> Rules:
 
 
 def _shipped() -> Path:
-    return next(home for home in _HOMES if home.is_dir())
+    return next((home for home in _HOMES if home.is_dir()), _HOMES[0])
 
 
 def _load_folder(folder: Path, canonical: Dict[str, str], exact: Dict[str, str]) -> Dict[str, Rule]:

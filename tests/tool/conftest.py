@@ -1,0 +1,106 @@
+import contextlib
+import os
+import tempfile
+from collections import namedtuple
+
+import pytest
+
+from npu_migrate import cli, engine
+from npu_migrate.plan import Finding, Status
+from npu_migrate.sources import SourceError, parse
+
+Outcome = namedtuple("Outcome", "status out err")
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs the command line and returns its exit status and what it printed."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        status = cli.main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Outcome(status, out, err)
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder that is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def words(monkeypatch):
+    """An engine that knows two words: GPU becomes NPU, CUDA is left for a person."""
+    monkeypatch.setattr(engine, "migrate", _migrate_words)
+
+
+def _migrate_words(sources, rules, options):
+    for source in sources:
+        try:
+            data = source.read()
+            parse(data, source.path)
+        except SourceError as error:
+            yield engine.FileResult(source.path, b"", b"", (), error)
+        else:
+            findings = tuple(_find_words(source.path, data))
+            yield engine.FileResult(source.path, data, data.replace(b"GPU", b"NPU"), findings, None)
+
+
+def _find_words(path, data):
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if b"GPU" in line:
+            column = line.index(b"GPU") + 1
+            yield Finding(
+                "NPU101", "word", path, number, column, "GPU", Status.MIGRATED, "GPU becomes NPU"
+            )
+        if b"CUDA" in line:
+            column = line.index(b"CUDA") + 1
+            yield Finding(
+                "NPU901",
+                "cuda",
+                path,
+                number,
+                column,
+                "CUDA",
+                Status.MANUAL,
+                "CUDA\nis left",
+                assumed=True,
+                remedy="write it anew",
+            )
+
+
+@pytest.fixture
+def ordinary_user():
+    """Makes somebody else of root for a while: root may write everything."""
+    return _ordinary_user
+
+
+@contextlib.contextmanager
+def _ordinary_user():
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+@pytest.fixture
+def public(tmp_path):
+    """A folder that other users can reach: pytest's own is closed to them."""
+    for holder in (tmp_path, *tmp_path.parents):
+        if str(holder) == tempfile.gettempdir():
+            break
+        holder.chmod(0o755)
+    return tmp_path
