@@ -124,6 +124,17 @@ class Rules:
         by_match = {match: rule for rule in by_code.values() for match in rule.match}
         return cls(by_code, by_match, canonical, exact)
 
+    def canonical_name(self, name: str) -> str:
+        """The one name of what several paths lead to; the longest known prefix decides."""
+        if name in self.exact:
+            return self.exact[name]
+        head = name
+        while head:
+            if head in self.canonical:
+                return self.canonical[head] + name[len(head) :]
+            head = head.rpartition(".")[0]
+        return name
+
     def select(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> "Rules":
         """The rules whose codes start with one of ``select`` (or all) and none of ``ignore``.
 
@@ -167,14 +178,18 @@ def _reach(code: str, starts: Sequence[str]) -> int:
 def load(folders: Sequence[str] = ()) -> Rules:
     """The shipped rules and those of ``folders``.
 
-    Where a user's rule has the code or a match of a shipped one, the user's holds.
+    Where a user's rule has the code, the name or a match of a shipped one, the user's holds.
     """
     rules: Dict[str, Rule] = {}
     canonical: Dict[str, str] = {}
     exact: Dict[str, str] = {}
     for folder in (_shipped(), *map(Path, folders)):
         own = _load_folder(folder, canonical, exact)
-        rules = {**{code: rule for code, rule in rules.items() if code not in own}, **own}
+        names = {rule.name for rule in own.values()}
+        rules = {
+            code: rule for code, rule in rules.items() if code not in own and rule.name not in names
+        }
+        rules.update(own)
     return Rules.of(rules.values(), canonical, exact)
 
 
@@ -206,7 +221,8 @@ def _read_rules(top: "_Table", taken: Set[str]) -> Iterator[Rule]:
     family, documentation = top.text("family"), top.text("documentation", "")
     for table in top.tables("rules"):
         rule = _read_rule(table, family, documentation)
-        for key, value in [("code", rule.code), *(("match", match) for match in rule.match)]:
+        keys = [("code", rule.code), ("name", rule.name)]
+        for key, value in keys + [("match", match) for match in rule.match]:
             if value in taken:
                 table.fail(key, f"another rule has {value} already")
             taken.add(value)
