@@ -29,8 +29,7 @@ uv() {
     return
   fi
   if [ ! -x .venv-uv/bin/uv ]; then
-    python3 -m venv .venv-uv
-    .venv-uv/bin/python -m pip install --quiet uv
+    python3 -m pip install --quiet --target .venv-uv uv
   fi
   .venv-uv/bin/uv "$@"
 }
