@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: `rules/` stands beside the package, and is installed inside it."""
+"""What pyproject.toml cannot say: the rules stand beside the package and go inside it."""
 
 from setuptools import find_namespace_packages, setup
 
