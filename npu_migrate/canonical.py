@@ -1,0 +1,32 @@
+"""Many dotted paths lead to one thing: its canonical name."""
+
+from typing import Dict, Mapping
+
+
+class Canonical:
+    """Reads private, compatibility and moved paths as the one name that rules go by.
+
+    ``prefixes`` map a module or class and all below it, the longest that fits first; ``exact``
+    maps single names.
+    """
+
+    def __init__(self, prefixes: Mapping[str, str], exact: Mapping[str, str]) -> None:
+        self._prefixes = prefixes
+        self._exact = exact
+        self._known: Dict[str, str] = {}
+
+    def __call__(self, name: str) -> str:
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._find(name)
+        return known
+
+    def _find(self, name: str) -> str:
+        if name.startswith(":"):
+            return name
+        start = name
+        while start:
+            if start in self._prefixes:
+                return self(self._prefixes[start] + name[len(start) :])
+            start = start.rpartition(".")[0]
+        return self._exact.get(name, name)

@@ -1,0 +1,139 @@
+"""What one file tells the others of its run, small enough to outlive its tree."""
+
+from dataclasses import dataclass, field
+from typing import Dict, FrozenSet, Mapping, Tuple
+
+from npu_migrate.names import Exports, Project
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """A class, as far as the global step is concerned."""
+
+    name: str
+    bases: Tuple[str, ...]
+    behaviour: str
+    needs_step: bool = False
+    """``apply_gradients`` has no default for the step, or computes with it."""
+
+
+@dataclass(frozen=True)
+class OriginFacts:
+    """An innermost optimizer of a training function: its class, and the optimizers handed to it."""
+
+    name: str
+    inside: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RegionFacts:
+    """A function (or module body) that builds a training op."""
+
+    name: str
+    origins: Tuple[OriginFacts, ...]
+    scaled: bool
+    moves_outside: bool
+    decidable: bool
+
+
+@dataclass(frozen=True)
+class Handed:
+    """An argument of a call that is a module, or a parameter of the function that calls."""
+
+    at: str
+    """A keyword, or a position as text."""
+    module: str = ""
+    parameter: Tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True)
+class CallFacts:
+    """A call of a function of the run that hands over modules or parameters."""
+
+    callee: str
+    offset: int
+    """Parameters of the callee that are bound already (``self``)."""
+    handed: Tuple[Handed, ...]
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Everything that a file tells the others."""
+
+    module: str
+    exports: Exports
+    classes: Tuple[ClassFacts, ...] = ()
+    regions: Tuple[RegionFacts, ...] = ()
+    calls: Tuple[CallFacts, ...] = ()
+    functions: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
+    """Function -> the names of its positional parameters."""
+    uses_horovod: bool = False
+    fetches: FrozenSet[str] = frozenset()
+    """Strings like ``loss_scale:0`` that fetch a tensor by its name."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a whole run once every file has been read."""
+
+    project: Project = field(default_factory=Project)
+    classes: Mapping[str, ClassFacts] = field(default_factory=dict)
+    moving: FrozenSet[str] = frozenset()
+    """Optimizer classes whose ``apply_gradients`` shall move the step."""
+    horovod: FrozenSet[str] = frozenset()
+    """Modules of programs that use Horovod."""
+    taken: FrozenSet[str] = frozenset()
+    """Names that one file of the run takes from another."""
+    fetches: FrozenSet[str] = frozenset()
+    replaced: FrozenSet[str] = frozenset()
+    """Qualified names that rules put others in place of."""
+
+    def uses_horovod(self, module: str) -> bool:
+        """Whether the program that a module belongs to averages gradients by Horovod."""
+        return module in self.horovod
+
+    def moves_step(self, name: str, inside: Tuple[str, ...] = ()) -> str:
+        """Whether an optimizer class moves the step: ``yes``, ``no`` or ``unknown``."""
+        return moves_step(name, inside, self.classes, self.moving)
+
+
+def moves_step(
+    name: str,
+    inside: Tuple[str, ...],
+    classes: Mapping[str, ClassFacts],
+    moving: FrozenSet[str] = frozenset(),
+    seen: FrozenSet[str] = frozenset(),
+) -> str:
+    """Whether an optimizer class moves the step that it is handed."""
+    if name.startswith("tensorflow."):
+        return "yes"
+    if name in moving:
+        return "yes"
+    facts = classes.get(name)
+    if facts is None or name in seen:
+        return "unknown"
+    if facts.behaviour == "moves":
+        return "yes"
+    if facts.behaviour == "leaves":
+        return "no"
+    further: Dict[str, None] = {}
+    names = inside if facts.behaviour == "hands inside" else facts.bases
+    for other in names:
+        if other not in ("builtins.object", ""):
+            further[moves_step(other, (), classes, moving, seen | {name})] = None
+    return next(iter(further)) if len(further) == 1 else "unknown"
+
+
+def responsible(
+    name: str, inside: Tuple[str, ...], classes: Mapping[str, ClassFacts]
+) -> FrozenSet[str]:
+    """The classes whose own code decides whether ``name`` moves the step."""
+    facts = classes.get(name)
+    if facts is None or facts.behaviour in ("moves", "leaves"):
+        return frozenset((name,))
+    names = inside if facts.behaviour == "hands inside" else facts.bases
+    others = [n for n in names if n not in ("builtins.object", "", name)]
+    found: FrozenSet[str] = frozenset().union(
+        *(responsible(other, (), classes) for other in others)
+    )
+    return found or frozenset((name,))

@@ -1,0 +1,292 @@
+"""What the migrations of one file share: the index, the rules, and the plan that they fill."""
+
+import ast
+from dataclasses import dataclass, field
+from typing import Collection, Dict, List, Optional, Set, Tuple
+
+from npu_migrate.facts import RunFacts
+from npu_migrate.names import Index, dotted
+from npu_migrate.plan import AddImport, Edit, Finding, Plan, Status
+from npu_migrate.rules import Rule
+
+BRIDGE = "npu_bridge.estimator.npu."
+ADAPTER = "npu_migrate.runtime.ops_adapter"
+DISTRIBUTED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUDistributedOptimizer"
+LOSS_SCALE_OPTIMIZER = BRIDGE + "npu_loss_scale_optimizer.NPULossScaleOptimizer"
+FIXED_MANAGER = BRIDGE + "npu_loss_scale_manager.FixedLossScaleManager"
+EXPONENTIAL_MANAGER = BRIDGE + "npu_loss_scale_manager.ExponentialUpdateLossScaleManager"
+BROADCAST_HOOK = BRIDGE + "npu_hook.NPUBroadcastGlobalVariablesHook"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A name that new code uses, and the place that uses it."""
+
+    target: str
+    local: str
+    use: ast.AST
+
+
+@dataclass
+class Context:
+    """One file on its way to a plan."""
+
+    path: str
+    index: Index
+    rules: Dict[str, Rule]
+    """Rules by name; those that are not selected are absent."""
+    run: RunFacts
+    comment_out: bool = True
+    lines: Tuple[str, ...] = ()
+    plan: Plan = field(default_factory=Plan)
+    wanted: List[Wanted] = field(default_factory=list)
+    gone: Set[ast.AST] = field(default_factory=set)
+    """Nodes that no longer stand in the file once the plan is carried out."""
+    claimed: Set[str] = field(default_factory=set)
+    """Names that new code binds."""
+    recreated: Set[str] = field(default_factory=set)
+    """Names of tensors that are made anew elsewhere."""
+
+    def report(
+        self,
+        rule: str,
+        node: ast.AST,
+        *edits: Edit,
+        status: Optional[Status] = None,
+        symbol: str = "",
+        assumed: bool = False,
+        **details: object,
+    ) -> bool:
+        """Add a finding at ``node`` with its edits; false where the rule is not selected."""
+        if rule not in self.rules:
+            return False
+        chosen = self.rules[rule]
+        name = getattr(node, "name", "") if isinstance(node, ast.stmt) else ""
+        symbol = symbol or dotted(getattr(node, "func", node)) or str(name or "")
+        details = {"symbol": symbol, "name": symbol.rpartition(".")[2], **details}
+        details.setdefault("target", chosen.target)
+        status = chosen.status if status is None else status
+        finding = Finding(
+            code=chosen.code,
+            name=chosen.name,
+            path=self.path,
+            line=getattr(node, "lineno", 1),
+            column=self._column(node),
+            symbol=symbol.lstrip(":"),
+            status=status,
+            message=chosen.message.format(**details),
+            assumed=assumed,
+            remedy="" if status is Status.MIGRATED else chosen.remedy.format(**details),
+        )
+        self.plan.add(finding, *edits)
+        return True
+
+    def _column(self, node: ast.AST) -> int:
+        """Columns are UTF-8 bytes in ``ast``; people count characters."""
+        line = getattr(node, "lineno", 1)
+        offset = max(getattr(node, "col_offset", 0), 0)
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return len(text.encode("utf-8", "replace")[:offset].decode("utf-8", "ignore")) + 1
+
+    def matches(self, rule: str, node: ast.expr) -> bool:
+        """Whether a name may be one that a rule matches."""
+        return rule in self.rules and self.is_named(node, self.rules[rule].match)
+
+    def is_named(self, node: ast.expr, names: Collection[str]) -> bool:
+        """Whether an expression may stand for one of the qualified names."""
+        return not self.index.resolve(node).names.isdisjoint(names)
+
+    def calls_to(self, call: ast.AST, *names: str) -> bool:
+        """Whether a node is a call of one of the qualified names."""
+        return isinstance(call, ast.Call) and self.is_named(call.func, names)
+
+    def local(self, target: str, use: ast.AST) -> str:
+        """The name under which new code at ``use`` reaches ``target``; imported where needed."""
+        for name, bindings in self.index.root.bindings.items():
+            if any(b.target == target for b in bindings) and len(bindings) == 1:
+                if self._not_shadowed(name, use):
+                    return name
+        for wanted in self.wanted:
+            if wanted.target == target:
+                self.wanted.append(Wanted(target, wanted.local, use))
+                return wanted.local
+        local = self.fresh(target.rpartition(".")[2], prefix="NPU")
+        self.wanted.append(Wanted(target, local, use))
+        return local
+
+    def _not_shadowed(self, name: str, use: ast.AST) -> bool:
+        reaching = self.index.bindings_at(name, use)
+        return bool(reaching) and all(b.scope is self.index.root for b in reaching)
+
+    def fresh(self, name: str, prefix: str = "") -> str:
+        """``name``, or a variation of it that nothing in the file binds."""
+        taken = self._taken()
+        while name in taken:
+            name = prefix + name if prefix and not name.startswith(prefix) else name + "_"
+        return name
+
+    def claim(self, name: str) -> None:
+        """Keep a name that new code binds from being given out again."""
+        self.claimed.add(name)
+
+    def _taken(self) -> Set[str]:
+        kept = {
+            name
+            for scope in self.index.all_scopes()
+            for name, bindings in scope.bindings.items()
+            if not all(self._import_goes(b.target) for b in bindings)
+        }
+        return kept | self.claimed | {wanted.local for wanted in self.wanted}
+
+    def _import_goes(self, target: str) -> bool:
+        return bool(target) and self.index.canonical(target) in self.run.replaced
+
+    def tensorflow(self, use: ast.AST) -> str:
+        """The file's own name for the ``tensorflow`` module at ``use``; imported where needed."""
+        for name, bindings in self.index.root.bindings.items():
+            if any(self.index.canonical(b.target) == "tensorflow" for b in bindings if b.target):
+                if name != "tensorflow" or "tensorflow" in {b.target for b in bindings}:
+                    if self._not_shadowed(name, use):
+                        return name
+        for scope_name in ("tf", "tensorflow"):
+            reaching = self.index.bindings_at(scope_name, use)
+            if reaching and all(
+                self.index.canonical(b.target) == "tensorflow" for b in reaching if b.target
+            ) and all(b.target for b in reaching):
+                return scope_name
+        for wanted in self.wanted:
+            if wanted.target == "tensorflow":
+                return wanted.local
+        local = self.fresh("tf")
+        self.wanted.append(Wanted("tensorflow", local, use))
+        return local
+
+    def imports(self) -> List[AddImport]:
+        """The imports that the new code needs, each where it dominates its uses."""
+        found: Dict[Tuple[str, str, Optional[ast.stmt]], AddImport] = {}
+        for wanted in self.wanted:
+            after = self._anchor(wanted.use)
+            key = (wanted.target, wanted.local, after)
+            found[key] = _import_of(wanted.target, wanted.local, after)
+        return list(found.values())
+
+    def _anchor(self, use: ast.AST) -> Optional[ast.stmt]:
+        """The import of TensorFlow that stands before ``use`` and whenever ``use`` runs."""
+        at_root = [s for s in self._tensorflow_imports() if self._scope_is_root(s)]
+        for statement in at_root:
+            if self._dominates(statement, use):
+                return statement
+        if at_root or self._tops_suffice():
+            return None
+        for statement in self._tensorflow_imports():
+            function = self.index.enclosing_function(statement)
+            if function is not None and self.index.inside(use, function):
+                if self._dominates(statement, use):
+                    return statement
+        return None
+
+    def _tops_suffice(self) -> bool:
+        return not self._tensorflow_imports()
+
+    def _scope_is_root(self, statement: ast.stmt) -> bool:
+        return self.index.places[statement].scope is self.index.root
+
+    def _tensorflow_imports(self) -> List[ast.stmt]:
+        """Imports of ``tensorflow`` itself first, then those of parts of it."""
+        whole: List[ast.stmt] = []
+        parts: List[ast.stmt] = []
+        for statement in self.index.imports:
+            bindings = self.index.statement_bindings(statement)
+            targets = {self.index.canonical(b.target) for b in bindings}
+            if "tensorflow" in targets:
+                whole.append(statement)
+            elif any(target.startswith("tensorflow.") for target in targets):
+                parts.append(statement)
+        return whole or parts[-1:]
+
+    def _dominates(self, statement: ast.stmt, use: ast.AST) -> bool:
+        """Whether ``statement`` has always run before ``use`` does."""
+        index = self.index
+        user = use if isinstance(use, ast.stmt) else index.statement(use)
+        around: Dict[ast.AST, ast.AST] = {}
+        current: ast.AST = user
+        while current in index.parents:
+            around[index.parents[current]] = current
+            current = index.parents[current]
+        place: ast.AST = statement
+        while True:
+            parent = index.parents[place]
+            if parent in around:
+                break
+            if not _always_enters(parent, place):
+                return False
+            place = parent
+        holder = around[parent]
+        if holder is place:
+            return index.places[statement].position < index.places[user].position
+        if not isinstance(place, ast.stmt) or not isinstance(holder, ast.stmt):
+            return False
+        if index.places[place].block is not index.places[holder].block:
+            return False
+        return (
+            index.places[place].position < index.places[holder].position
+            or index.places[user].scope is not index.places[place].scope
+        )
+
+    def discard(self, node: ast.AST) -> None:
+        """Note that a node and all in it no longer stand in the file."""
+        for inner in ast.walk(node):
+            self.gone.add(inner)
+
+    def stands(self, node: ast.AST) -> bool:
+        """Whether a node still stands in the file once the plan is carried out."""
+        return node not in self.gone
+
+    def without(self, read: ast.AST) -> bool:
+        """Whether a read of a name goes with the part of the file that goes."""
+        return read in self.gone or any(a in self.gone for a in self.index.ancestors(read))
+
+    @property
+    def module(self) -> str:
+        return self.index.module
+
+
+def _always_enters(parent: ast.AST, child: ast.AST) -> bool:
+    """Whether running ``parent`` runs the block that holds ``child``."""
+    if isinstance(parent, (ast.With, ast.AsyncWith)):
+        return True
+    return hasattr(parent, "handlers") and child in parent.body  # type: ignore[attr-defined]
+
+
+def _import_of(target: str, local: str, after: Optional[ast.stmt]) -> AddImport:
+    if target == "tensorflow":
+        return AddImport(module="tensorflow", asname=local, after=after)
+    module, _, name = target.rpartition(".")
+    return AddImport(module, name, local if local != name else "", after)
+
+
+def argument(call: ast.Call, position: int, *keywords: str) -> Optional[ast.expr]:
+    """The value of an argument given by position or by one of its keywords."""
+    for keyword in call.keywords:
+        if keyword.arg in keywords:
+            return keyword.value
+    if position < 0 or any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
+        return None
+    return call.args[position] if position < len(call.args) else None
+
+
+def unpacks(call: ast.Call) -> bool:
+    """Whether a call has ``*args`` or ``**kwargs``, whose content can't be seen."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    )
+
+
+def same(left: Optional[ast.AST], right: Optional[ast.AST]) -> bool:
+    """Whether two expressions read the same."""
+    return left is not None and right is not None and _shape(left) == _shape(right)
+
+
+def _shape(node: ast.AST) -> str:
+    return ast.dump(node).replace("Store()", "Load()")
+

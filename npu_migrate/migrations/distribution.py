@@ -1,0 +1,287 @@
+"""Horovod becomes HCCL behind the same API (NPU2xx), and the device line goes (NPU601)."""
+
+import ast
+from typing import Dict, List, Optional
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import (
+    BROADCAST_HOOK,
+    DISTRIBUTED_OPTIMIZER,
+    Context,
+    argument,
+    unpacks,
+)
+from npu_migrate.migrations.loss_scaling import LossScaling
+from npu_migrate.migrations.nesting import Nesting
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.names import Binding, Index, dotted, literal
+from npu_migrate.plan import (
+    Argument,
+    Edit,
+    EditCall,
+    RemoveStatement,
+    ReplaceExpression,
+    ReplaceImport,
+    Status,
+)
+
+PARAMETERS = (
+    "optimizer",
+    "name",
+    "use_locking",
+    "device_dense",
+    "device_sparse",
+    "compression",
+    "sparse_as_dense",
+    "backward_passes_per_step",
+    "op",
+)
+"""Of ``horovod.tensorflow.DistributedOptimizer`` 0.28, in order."""
+
+EFFECTS = {
+    "compression": "gradients are no longer compressed on the way, so large loss scales that "
+    "overflowed in float16 no longer do",
+    "sparse_as_dense": "sparse gradients are gathered as they are, which changes what momentum "
+    "does to rows outside the batch",
+}
+
+ADAPTER_API = frozenset(
+    """init shutdown is_initialized size rank local_size local_rank cross_size cross_rank
+    is_homogeneous allreduce grouped_allreduce allgather broadcast broadcast_ alltoall
+    broadcast_global_variables broadcast_variables BroadcastGlobalVariablesHook
+    DistributedOptimizer Compression Average Sum Min Max Adasum Product join
+    mpi_threads_supported mpi_enabled mpi_built gloo_enabled gloo_built nccl_built ddl_built
+    ccl_built cuda_built rocm_built""".split()
+)
+"""What ``ops_adapter`` offers of Horovod's names."""
+
+
+def beyond_the_adapter(index: Index) -> List[ast.expr]:
+    """The uses of Horovod in a file that ``ops_adapter`` has no counterpart for."""
+    prefix = vocabulary.HOROVOD + "."
+    found = []
+    for chain in index.chains:
+        for name in index.resolve(chain).names:
+            rest = name[len(prefix) :].partition(".")[0] if name.startswith(prefix) else ""
+            if rest and rest not in ADAPTER_API:
+                found.append(chain)
+    return found
+
+
+class Distribution:
+    """Migrates the Horovod calls of one file."""
+
+    def __init__(
+        self, context: Context, optimizers: Optimizers, nesting: Nesting, scaling: LossScaling
+    ) -> None:
+        self.context = context
+        self.index = context.index
+        self.optimizers = optimizers
+        self.nesting = nesting
+        self.scaling = scaling
+
+    def run(self) -> None:
+        beyond = beyond_the_adapter(self.index)
+        if beyond:
+            self._leave(beyond)
+            return
+        self.nesting.run()
+        self._optimizers()
+        self._hooks()
+        self._subclasses()
+        self._device_lines()
+        self._imports()
+        self._single_device()
+
+    def _leave(self, uses: List[ast.expr]) -> None:
+        """A file is never half migrated: its Horovod stays, and a person decides."""
+        for use in uses:
+            symbol = sorted(self.index.resolve(use).names)[0]
+            name = symbol[len(vocabulary.HOROVOD) + 1 :]
+            self.context.report("horovod-without-counterpart", use, symbol=symbol, use=name)
+
+    # Optimizers and hooks ---------------------------------------------------------------------
+
+    def _calls_of(self, name: str) -> List[ast.Call]:
+        wanted = {vocabulary.HOROVOD + "." + name, vocabulary.ADAPTER + "." + name}
+        return [c for c in self.index.calls if self.context.is_named(c.func, wanted)]
+
+    def _optimizers(self) -> None:
+        swapped = set(self.nesting.to_swap.values())
+        for call in self._calls_of("DistributedOptimizer"):
+            if call in self.nesting.inside_out:
+                self.context.report(
+                    "averaged-after-unscaling",
+                    call,
+                    status=Status.MANUAL,
+                    symbol=vocabulary.HOROVOD_OPTIMIZER,
+                )
+            elif call not in swapped and self.context.stands(call):
+                self._optimizer(call)
+
+    def _optimizer(self, call: ast.Call) -> None:
+        given = self._arguments(call)
+        resolution = self.index.resolve(call.func)
+        if given is None:
+            self.context.report(
+                "arguments-not-visible", call, callee=dotted(call.func), symbol=resolution.sole
+            )
+            return
+        refused = self._refused(given)
+        if refused:
+            self.context.report(
+                "horovod-optimizer-argument", call, symbol=resolution.sole, arguments=refused
+            )
+            return
+        dropped = [name for name in given if name not in ("optimizer", "name")]
+        effects = [EFFECTS[name] for name in dropped if name in EFFECTS]
+        callee = self.context.local(DISTRIBUTED_OPTIMIZER, call)
+        self.context.discard(call.func)
+        for name in dropped:
+            self.context.discard(given[name])
+        self.context.report(
+            "horovod-distributed-optimizer",
+            call,
+            EditCall(call, callee, tuple(self._drops(call))),
+            symbol=resolution.sole,
+            assumed=resolution.assumed or resolution.unknown,
+            dropped=f"; dropped: {', '.join(dropped)}" if dropped else "",
+            effects=f" ({'; '.join(effects)})" if effects else "",
+        )
+
+    def _arguments(self, call: ast.Call) -> Optional[Dict[str, ast.expr]]:
+        if unpacks(call) or not (call.args or call.keywords):
+            return None
+        given = dict(zip(PARAMETERS, call.args))
+        given.update({str(k.arg): k.value for k in call.keywords})
+        return given
+
+    def _refused(self, given: Dict[str, ast.expr]) -> str:
+        """Arguments that change what is computed and have no counterpart."""
+        refused = []
+        passes = given.get("backward_passes_per_step")
+        if passes is not None and literal(passes) != 1:
+            refused.append("backward_passes_per_step")
+        op = given.get("op")
+        averages = (vocabulary.HOROVOD + ".Average", vocabulary.ADAPTER + ".Average")
+        if op is not None and not self.context.is_named(op, averages):
+            refused.append("op")
+        return ", ".join(refused)
+
+    def _drops(self, call: ast.Call) -> List[Argument]:
+        positions = [Argument(at) for at in range(len(call.args) - 1, 0, -1)]
+        keywords = [Argument(str(k.arg)) for k in call.keywords if k.arg not in ("optimizer", "name")]
+        return positions + keywords
+
+    def _hooks(self) -> None:
+        for call in self._calls_of("BroadcastGlobalVariablesHook"):
+            root = argument(call, 0, "root_rank")
+            resolution = self.index.resolve(call.func)
+            if root is None or unpacks(call):
+                self.context.report(
+                    "arguments-not-visible", call, callee=dotted(call.func), symbol=resolution.sole
+                )
+                continue
+            if isinstance(call.func, ast.Attribute):
+                module = dotted(call.func.value)
+            else:
+                module = self.context.local(vocabulary.ADAPTER, call)
+            callee = self.context.local(BROADCAST_HOOK, call)
+            if isinstance(call.func, ast.Name):
+                self.context.discard(call.func)
+            self.context.report(
+                "horovod-broadcast-hook",
+                call,
+                ReplaceExpression(call, f"{callee}($root, {module}.rank())", {"root": root}),
+                symbol=resolution.sole,
+                assumed=resolution.assumed or resolution.unknown,
+            )
+
+    def _subclasses(self) -> None:
+        for node in self.index.classes:
+            for base in node.bases:
+                if self.context.is_named(base, (vocabulary.HOROVOD_OPTIMIZER,)):
+                    self.context.report(
+                        "horovod-optimizer-subclass", node, symbol=vocabulary.HOROVOD_OPTIMIZER
+                    )
+
+    # Devices ----------------------------------------------------------------------------------
+
+    def _device_lines(self) -> None:
+        """An Ascend process is bound to its device by the environment."""
+        for statement in self.index.places:
+            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+                continue
+            target = dotted(statement.targets[0])
+            if not target.endswith("gpu_options.visible_device_list"):
+                continue
+            ranks = (vocabulary.HOROVOD + ".local_rank", vocabulary.ADAPTER + ".local_rank")
+            if self.optimizers.derives_from(statement.value, ranks):
+                self.context.discard(statement)
+                self.context.report(
+                    "visible-device-list", statement, RemoveStatement(statement, comment=False),
+                    symbol=target,
+                )
+
+    # Imports ----------------------------------------------------------------------------------
+
+    def _imports(self) -> None:
+        for node in self.index.imports:
+            for binding in self.index.statement_bindings(node):
+                if binding.alias is None:
+                    continue
+                edit = self._import(node, binding)
+                if edit is not None:
+                    self.context.report(
+                        "horovod-import",
+                        node,
+                        edit,
+                        symbol=self.index.canonical(binding.target),
+                        local=binding.name,
+                    )
+
+    def _import(self, node: ast.stmt, binding: Binding) -> Optional[Edit]:
+        target = self.index.canonical(binding.target)
+        assert binding.alias is not None and isinstance(node, (ast.Import, ast.ImportFrom))
+        package, _, adapter = vocabulary.ADAPTER.rpartition(".")
+        if target == vocabulary.HOROVOD:
+            asname = binding.name if binding.name != adapter else ""
+            return ReplaceImport(node, binding.alias, package, adapter, asname)
+        if target == "horovod" and binding.alias.name.startswith(vocabulary.HOROVOD):
+            return self._dotted_import(node, binding)
+        if target.startswith(vocabulary.HOROVOD + "."):
+            name = target[len(vocabulary.HOROVOD) + 1 :]
+            if name in ADAPTER_API and self._still_read(binding):
+                asname = binding.name if binding.name != name else ""
+                return ReplaceImport(node, binding.alias, vocabulary.ADAPTER, name, asname)
+        return None
+
+    def _dotted_import(self, node: ast.stmt, binding: Binding) -> Optional[Edit]:
+        """``import horovod.tensorflow``: its uses are spelt out, so they change with it."""
+        assert binding.alias is not None and isinstance(node, (ast.Import, ast.ImportFrom))
+        package, _, adapter = vocabulary.ADAPTER.rpartition(".")
+        local = self.context.fresh(adapter)
+        for chain in self.index.chains:
+            part: ast.AST = chain
+            while isinstance(part, ast.Attribute) and dotted(part) != vocabulary.HOROVOD:
+                part = part.value
+            if isinstance(part, ast.Attribute) and self.context.stands(part):
+                self.context.plan.edits.append(ReplaceExpression(part, local))
+        return ReplaceImport(
+            node, binding.alias, package, adapter, local if local != adapter else ""
+        )
+
+    def _still_read(self, binding: Binding) -> bool:
+        reads = self.index.reads(binding)
+        taken = f"{self.index.module}.{binding.name}" in self.context.run.taken
+        return taken or not reads or any(not self.context.without(read) for read in reads)
+
+    # A script that was never distributed ------------------------------------------------------
+
+    def _single_device(self) -> None:
+        if self.scaling.by_rank_count:
+            first = min(self.scaling.by_rank_count, key=lambda call: call.lineno)
+            self.context.report(
+                "averaged-by-rank-count", first, symbol=DISTRIBUTED_OPTIMIZER
+            )
+

@@ -1,0 +1,41 @@
+"""The plan of one file: every migration in its order."""
+
+from npu_migrate.migrations import table, unresolved
+from npu_migrate.migrations.companions import Companions
+from npu_migrate.migrations.context import Context
+from npu_migrate.migrations.control_dependencies import ControlDependencies
+from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
+from npu_migrate.migrations.finite_checks import FiniteChecks
+from npu_migrate.migrations.global_step import GlobalStep
+from npu_migrate.migrations.imports import drop_unused
+from npu_migrate.migrations.loss_scaling import LossScaling
+from npu_migrate.migrations.nesting import Nesting
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.removal import Removal
+from npu_migrate.migrations.steps import Steps
+from npu_migrate.plan import Plan
+
+
+def plan_file(context: Context) -> Plan:
+    """Findings and edits for one file of a linked run."""
+    index = context.index
+    optimizers = Optimizers(index)
+    steps = Steps(index, optimizers)
+    nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(index))
+    scaling = LossScaling(context, optimizers, nesting)
+    scaling.run()
+    ControlDependencies(context, optimizers, scaling).run()
+    Distribution(context, optimizers, nesting, scaling).run()
+    removal = Removal(context)
+    companions = Companions(context, optimizers, scaling)
+    checks = FiniteChecks(context, optimizers, removal, companions.classes)
+    checks.guards()
+    GlobalStep(context, optimizers, steps, removal).run()
+    removal.finish()
+    companions.run()
+    checks.report_left()
+    unresolved.run(context)
+    table.run(context)
+    context.plan.edits += drop_unused(context)
+    context.plan.edits += context.imports()
+    return context.plan

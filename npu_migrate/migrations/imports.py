@@ -1,0 +1,89 @@
+"""Imports of what was migrated away go once nothing reads them, a name at a time."""
+
+import ast
+from typing import List, Set
+
+from npu_migrate.migrations.context import Context
+from npu_migrate.names import Binding, literal
+from npu_migrate.plan import AddImport, DropImport, Edit, ReplaceImport
+
+MIGRATED_AWAY = (
+    "tensorflow.contrib",
+    "tensorflow.train.experimental",
+    "tensorflow.python.training.experimental",
+    "horovod",
+)
+
+
+def drop_unused(context: Context) -> List[Edit]:
+    """The edits that take unused imports of migrated names out of a file."""
+    replaced = {e.alias for e in context.plan.edits if isinstance(e, ReplaceImport)}
+    exported = _all(context)
+    edits: List[Edit] = []
+    for node in context.index.imports:
+        for binding in context.index.statement_bindings(node):
+            if binding.alias is None or binding.alias in replaced:
+                continue
+            if _is_unused(context, binding) and binding.name not in exported:
+                edits.append(DropImport(node, binding.alias))
+                edits += _keep_root(context, binding, node)
+    return edits
+
+
+def _is_unused(context: Context, binding: Binding) -> bool:
+    assert binding.alias is not None
+    target = context.index.canonical(binding.target)
+    path = binding.alias.name if isinstance(binding.statement, ast.Import) else target
+    path = context.index.canonical(path)
+    if not any(path == away or path.startswith(away + ".") for away in MIGRATED_AWAY):
+        return False
+    if f"{context.module}.{binding.name}" in context.run.taken:
+        return False
+    reads = context.index.reads(binding)
+    if target == "tensorflow":
+        return _spelling_is_unused(context, binding, reads)
+    return bool(reads) and all(context.without(read) for read in reads)
+
+
+def _spelling_is_unused(context: Context, binding: Binding, reads: List[ast.Name]) -> bool:
+    """``import tensorflow.contrib.x``: unused once nothing spells ``tensorflow.contrib.x``."""
+    assert binding.alias is not None
+    uses = [_spelled(context, read) for read in reads]
+    mine = [u for u, r in zip(uses, reads) if u.startswith(binding.alias.name)]
+    left = [
+        u
+        for u, r in zip(uses, reads)
+        if u.startswith(binding.alias.name) and not context.without(r)
+    ]
+    return bool(mine) and not left
+
+
+def _spelled(context: Context, read: ast.AST) -> str:
+    names = [read.id]  # type: ignore[attr-defined]
+    parent = context.index.parents.get(read)
+    while isinstance(parent, ast.Attribute):
+        names.append(parent.attr)
+        parent = context.index.parents.get(parent)
+    return ".".join(names)
+
+
+def _keep_root(context: Context, binding: Binding, node: ast.stmt) -> List[Edit]:
+    """``tensorflow`` stays bound where it is still used."""
+    if context.index.canonical(binding.target) != "tensorflow" or binding.name != "tensorflow":
+        return []
+    others = [
+        b
+        for b in binding.scope.bindings[binding.name]
+        if b is not binding and b.alias is not None and b.alias.name == "tensorflow"
+    ]
+    reads = [r for r in context.index.reads(binding) if not context.without(r)]
+    return [AddImport("tensorflow", after=node)] if reads and not others else []
+
+
+def _all(context: Context) -> Set[str]:
+    """The names in the module's ``__all__``."""
+    names: Set[str] = set()
+    for binding in context.index.root.bindings.get("__all__", ()):
+        if isinstance(binding.value, (ast.List, ast.Tuple)):
+            names |= {str(literal(item)) for item in binding.value.elts}
+    return names

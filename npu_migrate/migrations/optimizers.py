@@ -1,0 +1,211 @@
+"""The loss-scaling graph: how optimizers are made, wrapped and used in one file.
+
+An optimizer is made by a call (``tf.train.AdamOptimizer(lr)``), wrapped by calls that take it as
+their first argument (loss scaling, averaging over ranks), and used by ``compute_gradients``,
+``apply_gradients`` or ``minimize``. Everything here follows values backwards, from a use to the
+calls that may have made it.
+"""
+
+import ast
+from dataclasses import dataclass
+from typing import Collection, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import argument
+from npu_migrate.names import FUNCTIONS, Binding, Index, dotted, parameters
+
+Producer = Union[ast.expr, Binding]
+
+APPLYING = ("apply_gradients", "minimize")
+"""Methods of an optimizer that give a training op."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The innermost optimizer that a use may rest on.
+
+    ``name`` is the qualified name of its class or factory, empty where it can't be known.
+    """
+
+    name: str
+    node: Optional[ast.AST] = None
+
+
+class Optimizers:
+    """The optimizers of one file."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._callers: Optional[Dict[str, List[ast.Call]]] = None
+        self._subclasses: Dict[str, bool] = {}
+
+    # Values -----------------------------------------------------------------------------------
+
+    def producers(self, node: ast.expr) -> List[Producer]:
+        """The expressions that may have made a value, also through parameters of this file."""
+        found: Dict[Producer, None] = {}
+        pending: List[Producer] = list(self.index.producers(node))
+        seen: Set[Producer] = set()
+        while pending:
+            producer = pending.pop(0)
+            if producer in seen:
+                continue
+            seen.add(producer)
+            handed = self._handed(producer) if isinstance(producer, Binding) else []
+            if handed:
+                for argument_value in handed:
+                    pending += self.index.producers(argument_value)
+            else:
+                found[producer] = None
+        return list(found)
+
+    def _handed(self, binding: Binding) -> List[ast.expr]:
+        """What the calls of this file hand over for a parameter."""
+        function = binding.scope.node
+        if not binding.parameter or not isinstance(function, FUNCTIONS):
+            return []
+        names = parameters(function)
+        position = names.index(binding.name) if binding.name in names else -1
+        found = []
+        for call in self.callers(binding.scope.qualname):
+            offset = 1 if isinstance(self.index.parents.get(function), ast.ClassDef) else 0
+            value = argument(call, position - offset, binding.name)
+            if value is not None:
+                found.append(value)
+        return found
+
+    def callers(self, qualname: str) -> List[ast.Call]:
+        """The calls in this file of a function, method or class of it."""
+        if self._callers is None:
+            self._callers = {}
+            for call in self.index.calls:
+                for name in self._called(call):
+                    self._callers.setdefault(name, []).append(call)
+        return self._callers.get(qualname, [])
+
+    def _called(self, call: ast.Call) -> Iterator[str]:
+        function = self.index.function_called(call)
+        if function is not None:
+            yield self.index.qualname(function)
+            return
+        for name in self.index.resolve(call.func).names:
+            yield name
+            yield name + ".__init__"
+
+    # The graph --------------------------------------------------------------------------------
+
+    def is_wrap(self, node: object, names: Collection[str]) -> bool:
+        """Whether a node is a call that wraps an optimizer in one of the named classes."""
+        if not isinstance(node, ast.Call):
+            return False
+        return not self.index.resolve(node.func).names.isdisjoint(names)
+
+    def inner(self, wrap: ast.Call) -> Optional[ast.expr]:
+        """The optimizer that a wrapping call takes."""
+        return argument(wrap, 0, "opt", "optimizer")
+
+    def layers(self, node: ast.expr) -> List[ast.Call]:
+        """Every wrapping call that a value may have gone through, outermost first."""
+        found: Dict[ast.Call, None] = {}
+        self._descend(node, found, set())
+        return [call for call in found if self._wraps(call)]
+
+    def _wraps(self, call: ast.Call) -> bool:
+        return self.is_wrap(call, vocabulary.SCALED | vocabulary.DISTRIBUTED)
+
+    def _descend(
+        self, node: ast.expr, found: Dict[ast.Call, None], others: Set[Producer]
+    ) -> None:
+        for producer in self.producers(node):
+            if not isinstance(producer, ast.Call):
+                others.add(producer)
+                continue
+            if producer in found:
+                continue
+            found[producer] = None
+            for inner in self._inside(producer):
+                self._descend(inner, found, others)
+
+    def _inside(self, call: ast.Call) -> List[ast.expr]:
+        """The optimizers that a call may wrap: ours, and those of a class of the user's own."""
+        if self._wraps(call):
+            inner = self.inner(call)
+            return [inner] if inner is not None else []
+        return []
+
+    def scalings(self, node: ast.expr) -> List[ast.Call]:
+        """The loss-scaling wraps that a value may have gone through."""
+        return [c for c in self.layers(node) if self.is_wrap(c, vocabulary.SCALED)]
+
+    def distributions(self, node: ast.expr) -> List[ast.Call]:
+        """The distributed wraps that a value may have gone through."""
+        return [c for c in self.layers(node) if self.is_wrap(c, vocabulary.DISTRIBUTED)]
+
+    def origins(self, node: ast.expr) -> List[Origin]:
+        """The innermost optimizers that a value may rest on."""
+        calls: Dict[ast.Call, None] = {}
+        others: Set[Producer] = set()
+        self._descend(node, calls, others)
+        found = [Origin("", o if isinstance(o, ast.AST) else None) for o in others]
+        for call in calls:
+            if not self._wraps(call):
+                names = self.index.resolve(call.func).names
+                found += [Origin(name, call) for name in sorted(names)] or [Origin("", call)]
+        return found
+
+    def uses(self, owner: Optional[ast.AST] = None) -> List[ast.Call]:
+        """The calls ``x.apply_gradients(...)`` and ``x.minimize(...)`` in a region of the file."""
+        return [
+            call
+            for call in self.index.calls
+            if isinstance(call.func, ast.Attribute)
+            and call.func.attr in APPLYING
+            and not self.is_super(call.func.value)
+            and (owner is None or self.index.region(call) is owner)
+        ]
+
+    def is_super(self, node: ast.expr) -> bool:
+        """Whether a receiver is ``super(...)``."""
+        return isinstance(node, ast.Call) and dotted(node.func) == "super"
+
+    def receiver(self, use: ast.Call) -> ast.expr:
+        """The optimizer whose method a use calls."""
+        assert isinstance(use.func, ast.Attribute)
+        return use.func.value
+
+    def derives_from(
+        self, node: ast.expr, names: Collection[str], methods: Collection[str] = ()
+    ) -> List[ast.Call]:
+        """The calls of named functions or methods that a value is computed from."""
+        found: Dict[ast.Call, None] = {}
+        seen: Set[object] = set()
+        pending: List[ast.expr] = [node]
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            for inner in ast.walk(current):
+                if isinstance(inner, ast.Call):
+                    if self.is_wrap(inner, names) or _method(inner) in methods:
+                        found[inner] = None
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                    pending += self._sources(inner)
+        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+    def _sources(self, name: ast.Name) -> List[ast.expr]:
+        if name not in self.index.parents:
+            return []
+        found = []
+        for binding in self.index.bindings(name):
+            if binding.value is not None:
+                found.append(binding.value)
+            if binding.augmented and binding.statement is not None:
+                earlier = self.index.bindings_at(binding.name, binding.statement)
+                found += [b.value for b in earlier if b.value is not None]
+        return found
+
+
+def _method(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+

@@ -1,0 +1,417 @@
+"""How a move of the global step comes out of a training function, and whether it can."""
+
+import ast
+from dataclasses import dataclass, field
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import argument, same
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.steps import Move, Steps, handed_step
+from npu_migrate.names import FUNCTIONS, WITHS, Index, dotted, literal
+from npu_migrate.plan import DropElement, Edit, ReplaceExpression, ReplaceStatement
+
+
+class TrainingOp(NamedTuple):
+    """What stands for the training op once the move is out: an expression in a statement."""
+
+    node: ast.expr
+    statement: ast.stmt
+
+
+@dataclass(frozen=True)
+class TakenOut:
+    """What takes one move out of a function."""
+
+    edits: Tuple[Edit, ...] = ()
+    removed: Tuple[ast.stmt, ...] = ()
+    gone: Tuple[ast.AST, ...] = ()
+    """Nodes that the edits take out, beside the removed statements."""
+    kept: Tuple[ast.AST, ...] = ()
+    """Parts of the nodes that are gone that stay in another place."""
+    op: Optional[TrainingOp] = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Whether and how a training function can leave the step to its optimizers."""
+
+    obstacle: str = ""
+    """Name of the rule that says why not."""
+    at: Optional[ast.AST] = None
+    taken_out: Dict[Move, TakenOut] = field(default_factory=dict)
+    receivers: Tuple[ast.Call, ...] = ()
+    """The uses that shall be handed the step."""
+    relieved: Tuple[ast.Call, ...] = ()
+    """The uses that shall no longer be handed it."""
+
+
+class StepMoves:
+    """Takes moves of the global step out of the functions of one file."""
+
+    def __init__(self, index: Index, optimizers: Optimizers, steps: Steps) -> None:
+        self.index = index
+        self.optimizers = optimizers
+        self.steps = steps
+
+    def judge(self, region: ast.AST) -> Judgement:
+        """Decide for one training function; nothing is changed."""
+        uses = self.optimizers.uses(region)
+        moves = self.steps.moves(region)
+        if not moves:
+            return Judgement(receivers=tuple(uses))
+        if not uses:
+            return Judgement("step-moved-apart", moves[0].call)
+        counter = self._counter(region)
+        if counter is not None:
+            return Judgement("step-is-micro-batch-counter", counter)
+        outside = self._applied_outside_cond(region, uses)
+        if outside is not None:
+            return Judgement("applied-outside-cond", outside)
+        taken_out: Dict[Move, TakenOut] = {}
+        for move in moves:
+            taken = self._take_out(move.call)
+            if taken is None:
+                return Judgement("step-move-entangled", move.call)
+            taken_out[move] = taken
+        return self._share(uses, taken_out)
+
+    # One use a path gets the step --------------------------------------------------------------
+
+    def _share(self, uses: Sequence[ast.Call], taken_out: Dict[Move, TakenOut]) -> Judgement:
+        receivers: List[ast.Call] = []
+        relieved: List[ast.Call] = []
+        for use in reversed(uses):
+            rivals = [r for r in receivers if not self.exclusive(use, r)]
+            if not rivals:
+                receivers.append(use)
+            elif all(self._joined(use, rival) for rival in rivals):
+                relieved.append(use)
+            else:
+                return Judgement("several-training-ops", use)
+        return Judgement("", None, taken_out, tuple(receivers), tuple(relieved))
+
+    def _joined(self, left: ast.Call, right: ast.Call) -> bool:
+        """Whether two training ops always run together."""
+        for call in self.index.calls:
+            if self.index.resolve(call.func).sole == vocabulary.GROUP:
+                made = self.optimizers.derives_from(call, (), ("apply_gradients", "minimize"))
+                if left in made and right in made:
+                    return True
+        return False
+
+    def exclusive(self, left: ast.AST, right: ast.AST) -> bool:
+        """Whether no path runs both: other arms of an ``if``, or other branches of ``tf.cond``."""
+        first, second = self._spine(left), self._spine(right)
+        common = [n for n in first if n in second]
+        meeting = common[0]
+        one, other = first[meeting], second[meeting]
+        if isinstance(meeting, (ast.If, ast.IfExp)):
+            return _arm(meeting, one) != _arm(meeting, other)
+        if isinstance(meeting, ast.Call) and one is not other:
+            return self.index.resolve(meeting.func).sole == vocabulary.COND
+        if isinstance(one, ast.stmt) and isinstance(other, ast.stmt):
+            earlier, inside = (one, left) if one.lineno < other.lineno else (other, right)
+            return self._always_leaves(earlier, inside)
+        return False
+
+    def _spine(self, node: ast.AST) -> Dict[ast.AST, ast.AST]:
+        """Ancestor -> the child through which it holds the node, innermost first."""
+        spine: Dict[ast.AST, ast.AST] = {}
+        current = node
+        for ancestor in self.index.ancestors(node):
+            spine[ancestor] = current
+            current = ancestor
+        return spine
+
+    def _always_leaves(self, statement: ast.stmt, inside: ast.AST) -> bool:
+        """Whether the arm of ``statement`` that holds a node never falls through."""
+        if not isinstance(statement, ast.If):
+            return False
+        for block in (statement.body, statement.orelse):
+            if any(self.index.inside(inside, s) for s in block):
+                return isinstance(block[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+        return False
+
+    # What can't be decided here ----------------------------------------------------------------
+
+    def _conds(self, region: ast.AST) -> List[ast.Call]:
+        return [
+            call
+            for call in self.index.calls
+            if self.index.resolve(call.func).sole == vocabulary.COND
+            and self.index.region(call) is region
+        ]
+
+    def _counter(self, region: ast.AST) -> Optional[ast.AST]:
+        """The test ``step % n == ...`` that decides when gradients are applied."""
+        for cond in self._conds(region):
+            predicate = argument(cond, 0, "pred")
+            if predicate is None:
+                continue
+            found = self._counts_by_step(predicate, region)
+            if found is not None and self._branch_applies(cond):
+                return cond
+        return None
+
+    def _counts_by_step(self, node: ast.AST, region: ast.AST) -> Optional[ast.AST]:
+        pending: List[ast.AST] = [node]
+        seen = set()
+        while pending:
+            current = pending.pop()
+            for inner in ast.walk(current):
+                if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mod):
+                    if self._reads_step(inner.left, region):
+                        return inner
+                if isinstance(inner, ast.Call) and self.index.resolve(inner.func).sole in (
+                    "tensorflow.mod",
+                    "tensorflow.floormod",
+                    "tensorflow.math.mod",
+                    "tensorflow.math.floormod",
+                ):
+                    if inner.args and self._reads_step(inner.args[0], region):
+                        return inner
+                if isinstance(inner, ast.Name) and inner in self.index.parents:
+                    for binding in self.index.bindings(inner):
+                        if binding.value is not None and binding.value not in seen:
+                            seen.add(binding.value)
+                            pending.append(binding.value)
+        return None
+
+    def _reads_step(self, node: ast.expr, region: ast.AST) -> bool:
+        return any(
+            self.steps.is_step(inner, region)
+            for inner in ast.walk(node)
+            if isinstance(inner, (ast.Name, ast.Attribute)) and inner in self.index.parents
+        )
+
+    def _branches(self, cond: ast.Call) -> List[ast.expr]:
+        branches = [argument(cond, 1, "true_fn", "fn1"), argument(cond, 2, "false_fn", "fn2")]
+        return [branch for branch in branches if branch is not None]
+
+    def _branch_applies(self, cond: ast.Call) -> bool:
+        return any(
+            self._uses_in(branch) or self._applied_in(branch) for branch in self._branches(cond)
+        )
+
+    def _uses_in(self, branch: ast.expr) -> List[ast.Call]:
+        """The uses that a branch of ``tf.cond`` makes itself: a lambda, or a local function."""
+        holders: List[ast.AST] = [branch]
+        for name in ast.walk(branch):
+            if isinstance(name, ast.Name) and name in self.index.parents:
+                for binding in self.index.bindings(name):
+                    if isinstance(binding.definition, FUNCTIONS):
+                        holders.append(binding.definition)
+        uses = self.optimizers.uses()
+        return [u for u in uses if any(self.index.inside(u, holder) for holder in holders)]
+
+    def _applied_in(self, branch: ast.expr) -> List[ast.Call]:
+        """The uses outside a branch whose training op the branch returns."""
+        if not isinstance(branch, ast.Lambda):
+            return []
+        return [
+            producer
+            for producer in self.index.producers(branch.body)
+            if isinstance(producer, ast.Call)
+            and isinstance(producer.func, ast.Attribute)
+            and producer.func.attr in ("apply_gradients", "minimize")
+            and not self.index.inside(producer, branch)
+        ]
+
+    def _applied_outside_cond(
+        self, region: ast.AST, uses: Sequence[ast.Call]
+    ) -> Optional[ast.AST]:
+        for cond in self._conds(region):
+            for branch in self._branches(cond):
+                if any(use in uses for use in self._applied_in(branch)):
+                    return cond
+        return None
+
+    # Taking one expression out -----------------------------------------------------------------
+
+    def _take_out(self, node: ast.expr) -> Optional[TakenOut]:
+        parent = self.index.parents[node]
+        group = self._group_around(node)
+        if group is not None:
+            return self._out_of_group(node, group)
+        if isinstance(parent, (ast.Assign, ast.Expr, ast.Return)):
+            place = self.index.places[parent]
+            holder = place.parent
+            if isinstance(holder, WITHS) and self._dependencies(holder) is not None:
+                return self._out_of_dependencies(node, parent, holder)
+            return self._out_of_statement(node, parent)
+        if isinstance(parent, (ast.List, ast.Tuple)):
+            return self._out_of_list(node, parent)
+        if isinstance(parent, ast.Call) and getattr(parent.func, "attr", "") == "append":
+            statement = self.index.parents[parent]
+            if isinstance(statement, ast.Expr):
+                return TakenOut(removed=(statement,))
+        return None
+
+    def _group_around(self, node: ast.expr) -> Optional[ast.Call]:
+        parent = self.index.parents[node]
+        if isinstance(parent, (ast.List, ast.Tuple)):
+            parent = self.index.parents[parent]
+        if isinstance(parent, ast.Call) and node is not parent.func:
+            if self.index.resolve(parent.func).sole == vocabulary.GROUP:
+                return parent
+        return None
+
+    def _out_of_group(self, node: ast.expr, group: ast.Call) -> Optional[TakenOut]:
+        members: List[ast.expr] = []
+        for value in group.args:
+            members += value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+        remaining = [member for member in members if member is not node]
+        named = any(k.arg == "name" for k in group.keywords)
+        if not remaining:
+            return self._take_out(group)
+        statement = self.index.statement(group)
+        if len(remaining) == 1 and not named and self._is_op(remaining[0]):
+            return self._unwrapped(group, remaining[0], statement)
+        op = self._training_op(statement, group)
+        return TakenOut(edits=(DropElement(node),), gone=(node,), op=op)
+
+    def _unwrapped(
+        self, group: ast.Call, member: ast.expr, statement: ast.stmt
+    ) -> TakenOut:
+        if (
+            isinstance(statement, ast.Assign)
+            and statement.value is group
+            and len(statement.targets) == 1
+            and same(statement.targets[0], member)
+        ):
+            return TakenOut(removed=(statement,), op=TrainingOp(member, statement))
+        edit = ReplaceExpression(group, "$member", {"member": member})
+        op = self._training_op(statement, group)
+        return TakenOut(edits=(edit,), gone=(group,), kept=(member,), op=op)
+
+    def _training_op(self, statement: ast.stmt, value: ast.expr) -> Optional[TrainingOp]:
+        if isinstance(statement, ast.Assign) and statement.value is value:
+            if len(statement.targets) == 1 and dotted(statement.targets[0]):
+                return TrainingOp(statement.targets[0], statement)
+        if isinstance(statement, ast.Return) and statement.value is value:
+            return TrainingOp(value, statement)
+        return None
+
+    def _is_op(self, node: ast.expr) -> bool:
+        """Whether a member of a group is one operation and not a list of them."""
+        if isinstance(node, ast.Starred):
+            return False
+        for producer in self.index.producers(node):
+            if not isinstance(producer, ast.Call):
+                return False
+            names = self.index.resolve(producer.func).names
+            if any("collection" in name for name in names):
+                return False
+            method = getattr(producer.func, "attr", "")
+            if not names and method not in ("apply_gradients", "minimize", "assign", "assign_add"):
+                return False
+        return True
+
+    def _dependencies(self, holder: ast.AST) -> Optional[ast.expr]:
+        items = holder.items  # type: ignore[attr-defined]
+        call = items[0].context_expr
+        if len(items) != 1 or not isinstance(call, ast.Call):
+            return None
+        if self.index.resolve(call.func).sole != vocabulary.CONTROL_DEPENDENCIES:
+            return None
+        value = argument(call, 0, "control_inputs")
+        return value if value is not None and literal(value) is None else None
+
+    def _out_of_dependencies(
+        self, node: ast.expr, statement: ast.stmt, holder: ast.AST
+    ) -> Optional[TakenOut]:
+        """``with tf.control_dependencies([op]): x = <move>``: ``x`` stands for ``op``."""
+        sole = len(holder.body) == 1  # type: ignore[attr-defined]
+        assert isinstance(holder, ast.stmt)
+        if isinstance(statement, ast.Expr):
+            return TakenOut(removed=(holder if sole else statement,))
+        tf = self._module_of(holder)
+        if not sole:
+            edit: Edit = ReplaceExpression(node, f"{tf}.no_op()")
+            return TakenOut(edits=(edit,), gone=(node,), op=self._training_op(statement, node))
+        code, parts = self._ops_of(holder, tf)
+        kept: Tuple[ast.AST, ...] = tuple(parts.values())
+        if isinstance(statement, ast.Return):
+            edit = ReplaceStatement(holder, f"return {code}\n", parts, keep_commented=True)
+            return TakenOut(edits=(edit,), gone=(holder,), kept=kept)
+        assert isinstance(statement, ast.Assign)
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or not dotted(target):
+            return None
+        if code == "$op" and same(parts["op"], target):
+            return TakenOut(removed=(holder,), op=TrainingOp(target, holder))
+        edit = ReplaceStatement(
+            holder, f"$target = {code}\n", {"target": target, **parts}, keep_commented=True
+        )
+        return TakenOut(
+            edits=(edit,), gone=(holder,), kept=(target, *kept), op=TrainingOp(target, holder)
+        )
+
+    def _ops_of(self, holder: ast.stmt, tf: str) -> Tuple[str, Dict[str, ast.expr]]:
+        """Source of one operation for the operations that a ``with`` depends on."""
+        value = self._dependencies(holder)
+        assert value is not None
+        if not isinstance(value, (ast.List, ast.Tuple)):
+            return f"{tf}.group(*$ops)", {"ops": value}
+        if len(value.elts) == 1 and not isinstance(value.elts[0], ast.Starred):
+            return "$op", {"op": value.elts[0]}
+        return f"{tf}.group(*$ops)", {"ops": value}
+
+    def _module_of(self, holder: ast.AST) -> str:
+        """The file's own spelling of ``tf`` in the call of ``tf.control_dependencies``."""
+        call = holder.items[0].context_expr  # type: ignore[attr-defined]
+        return dotted(call.func).rpartition(".")[0] or "tf"
+
+    def _out_of_statement(self, node: ast.expr, statement: ast.stmt) -> Optional[TakenOut]:
+        if isinstance(statement, ast.Expr):
+            return TakenOut(removed=(statement,))
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        if not isinstance(statement.targets[0], ast.Name):
+            return None
+        edits: List[Edit] = []
+        removed: List[ast.stmt] = [statement]
+        gone: List[ast.AST] = []
+        kept: List[ast.AST] = []
+        op: Optional[TrainingOp] = None
+        for binding in self.index.statement_bindings(statement):
+            for read in self.index.reads(binding):
+                further = self._take_out(read)
+                if further is None:
+                    return None
+                edits += further.edits
+                removed += further.removed
+                gone += further.gone
+                kept += further.kept
+                op = op or further.op
+        return TakenOut(tuple(edits), tuple(removed), tuple(gone), tuple(kept), op)
+
+    def _out_of_list(self, node: ast.expr, display: ast.expr) -> Optional[TakenOut]:
+        holder = self.index.parents[display]
+        others = len(display.elts) > 1  # type: ignore[attr-defined]
+        if isinstance(holder, ast.Assign) and others:
+            return TakenOut(edits=(DropElement(node),), gone=(node,))
+        if isinstance(holder, ast.Call):
+            sole = self.index.resolve(holder.func).sole
+            if sole == vocabulary.CONTROL_DEPENDENCIES and others:
+                return TakenOut(edits=(DropElement(node),), gone=(node,))
+            statement = self.index.parents[holder]
+            if getattr(holder.func, "attr", "") == "extend" and isinstance(statement, ast.Expr):
+                if others:
+                    return TakenOut(edits=(DropElement(node),), gone=(node,))
+                return TakenOut(removed=(statement,))
+        return None
+
+    def unhanded(self, use: ast.Call) -> bool:
+        """Whether a use is not handed the step."""
+        return handed_step(use) is None
+
+
+def _arm(node: ast.AST, child: ast.AST) -> str:
+    """Which arm of an ``if`` a child is in."""
+    for name in ("body", "orelse"):
+        part = getattr(node, name)
+        if part is child or (isinstance(part, list) and any(child is item for item in part)):
+            return name
+    return "test"

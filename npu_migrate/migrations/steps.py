@@ -1,0 +1,257 @@
+"""The global step: where it is moved, in training functions and in optimizer classes.
+
+A *move* is an assignment that adds one to the step. TensorFlow's own optimizers move it inside
+``apply_gradients``; optimizers like BERT's leave it to the function that builds the training op.
+"""
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from typing import Dict, List, Optional, Set
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import argument, same
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.names import FUNCTIONS, FunctionNode, Index, dotted, literal, parameters
+
+STEP_NAMES = ("global_step", "_global_step")
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A call that moves the global step outside of an optimizer."""
+
+    call: ast.Call
+    step: ast.expr
+
+
+class Behaviour(str, Enum):
+    """What a class's ``apply_gradients`` does to the global step that it is handed."""
+
+    INHERITS = "inherits"
+    MOVES = "moves"
+    LEAVES = "leaves"
+    HANDS_TO_BASE = "hands to base"
+    HANDS_INSIDE = "hands inside"
+
+
+class Steps:
+    """The uses and moves of the global step in one file."""
+
+    def __init__(self, index: Index, optimizers: Optimizers) -> None:
+        self.index = index
+        self.optimizers = optimizers
+
+    # In training functions --------------------------------------------------------------------
+
+    def regions(self) -> List[ast.AST]:
+        """The functions (outermost) and the module body that use optimizers or move the step."""
+        found: Dict[ast.AST, None] = {}
+        for call in self.optimizers.uses() + [move.call for move in self.moves()]:
+            region = self.index.region(call)
+            if not self.is_apply_gradients(region):
+                found[region] = None
+        return list(found)
+
+    def is_apply_gradients(self, node: ast.AST) -> bool:
+        """Whether a function is the ``apply_gradients`` of a class."""
+        return (
+            isinstance(node, FUNCTIONS)
+            and node.name == "apply_gradients"
+            and isinstance(self.index.parents.get(node), ast.ClassDef)
+        )
+
+    def moves(self, region: Optional[ast.AST] = None) -> List[Move]:
+        """The calls that move the global step outside of optimizer classes."""
+        found = []
+        for call in self.index.calls:
+            owner = self.index.region(call)
+            if (region is not None and owner is not region) or self.is_apply_gradients(owner):
+                continue
+            step = self._assigned(call)
+            if step is not None and self.is_step(step, owner) and self._adds_one(call, step):
+                found.append(Move(call, step))
+        return found
+
+    def _assigned(self, call: ast.Call) -> Optional[ast.expr]:
+        """The variable that ``x.assign(...)``, ``tf.assign_add(x, ...)`` and the like write."""
+        function = call.func
+        if isinstance(function, ast.Attribute) and function.attr in ("assign", "assign_add"):
+            if self.index.resolve(function).sole not in (
+                vocabulary.ASSIGN,
+                vocabulary.ASSIGN_ADD,
+            ):
+                return function.value
+        names = self.index.resolve(function).names
+        if names & {vocabulary.ASSIGN, vocabulary.ASSIGN_ADD}:
+            return argument(call, 0, "ref")
+        return None
+
+    def _adds_one(self, call: ast.Call, step: ast.expr) -> bool:
+        adds = dotted(call.func).endswith("assign_add") or getattr(
+            call.func, "attr", ""
+        ) == "assign_add"
+        names = self.index.resolve(call.func).names
+        position = 1 if names & {vocabulary.ASSIGN, vocabulary.ASSIGN_ADD} else 0
+        value = argument(call, position, "value", "delta")
+        if value is None:
+            return False
+        if adds or vocabulary.ASSIGN_ADD in names:
+            return True
+        return self._holds_increment(value, step, set())
+
+    def _holds_increment(self, value: ast.AST, step: ast.expr, seen: Set[ast.AST]) -> bool:
+        """Whether a value is computed from ``step + 1``."""
+        if value in seen:
+            return False
+        seen.add(value)
+        for node in ast.walk(value):
+            if self._is_increment(node, step):
+                return True
+            if isinstance(node, ast.Name) and node in self.index.parents:
+                for binding in self.index.bindings(node):
+                    if binding.value is not None and self._holds_increment(
+                        binding.value, step, seen
+                    ):
+                        return True
+        return False
+
+    def _is_increment(self, node: ast.AST, step: ast.expr) -> bool:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return any(
+                self._same_step(left, step) and literal(right) == 1
+                for left, right in ((node.left, node.right), (node.right, node.left))
+            )
+        if isinstance(node, ast.Call) and self.index.resolve(node.func).names & {
+            "tensorflow.add",
+            "tensorflow.assign_add",
+        }:
+            return any(self._same_step(a, step) for a in node.args)
+        return False
+
+    def _same_step(self, node: ast.expr, step: ast.expr) -> bool:
+        return same(node, step) or self._is_step_value(node)
+
+    def is_step(self, node: ast.expr, region: ast.AST) -> bool:
+        """Whether an expression is the global step."""
+        if self._is_step_value(node):
+            return True
+        return any(same(node, handed) for handed in self._handed_steps(region))
+
+    def _is_step_value(self, node: ast.expr) -> bool:
+        name = node.attr if isinstance(node, ast.Attribute) else dotted(node)
+        if name in STEP_NAMES:
+            return True
+        return any(
+            isinstance(p, ast.Call)
+            and self.index.resolve(p.func).names & vocabulary.STEP_GETTERS
+            for p in self.index.producers(node)
+        )
+
+    def _handed_steps(self, region: ast.AST) -> List[ast.expr]:
+        steps = [handed_step(use) for use in self.optimizers.uses(region)]
+        return [step for step in steps if step is not None]
+
+    # In optimizer classes ---------------------------------------------------------------------
+
+    def apply_gradients(self, node: ast.ClassDef) -> Optional[FunctionNode]:
+        """A class's own ``apply_gradients``."""
+        for statement in node.body:
+            if isinstance(statement, FUNCTIONS) and statement.name == "apply_gradients":
+                return statement
+        return None
+
+    def parameter(self, function: FunctionNode) -> str:
+        """The name under which ``apply_gradients`` takes the step."""
+        names = parameters(function)
+        if "global_step" in names:
+            return "global_step"
+        return names[2] if len(names) > 2 else ""
+
+    def behaviour(self, node: ast.ClassDef) -> Behaviour:
+        """What a class does to the step, as far as the class itself tells."""
+        function = self.apply_gradients(node)
+        if function is None:
+            return Behaviour.INHERITS
+        if self.class_moves(function):
+            return Behaviour.MOVES
+        return self._hands_on(function) or Behaviour.LEAVES
+
+    def class_moves(self, function: FunctionNode) -> List[ast.Call]:
+        """The calls in an ``apply_gradients`` that move the step."""
+        step = self.parameter(function)
+        found = []
+        for call in self._calls_in(function):
+            assigned = self._assigned(call)
+            if assigned is None:
+                continue
+            if dotted(assigned) == step or self._is_step_value(assigned):
+                if self._adds_one(call, assigned):
+                    found.append(call)
+        return found
+
+    def _hands_on(self, function: FunctionNode) -> Optional[Behaviour]:
+        step = self.parameter(function)
+        keywords = function.args.kwarg.arg if function.args.kwarg else ""
+        rest = function.args.vararg.arg if function.args.vararg else ""
+        for call in self._calls_in(function):
+            if not isinstance(call.func, ast.Attribute) or call.func.attr != "apply_gradients":
+                continue
+            if not self._hands(call, step, rest, keywords):
+                continue
+            is_base = self.optimizers.is_super(call.func.value) or self._is_class(call.func.value)
+            return Behaviour.HANDS_TO_BASE if is_base else Behaviour.HANDS_INSIDE
+        return None
+
+    def _hands(self, call: ast.Call, step: str, rest: str, keywords: str) -> bool:
+        for value in call.args + [keyword.value for keyword in call.keywords]:
+            if isinstance(value, ast.Starred):
+                value = value.value
+            name = dotted(value)
+            if name and name in (step, rest, keywords):
+                return True
+        return False
+
+    def _is_class(self, node: ast.expr) -> bool:
+        """Whether ``node`` names a class (``Base.apply_gradients(self, ...)``)."""
+        names = self.index.resolve(node).names
+        return bool(names) and not dotted(node).startswith("self.")
+
+    def _calls_in(self, function: FunctionNode) -> List[ast.Call]:
+        return [c for c in self.index.calls if self.index.inside(c, function)]
+
+    def reads(self, function: FunctionNode) -> List[ast.expr]:
+        """The reads of the step in ``apply_gradients`` whose value enters the update."""
+        step = self.parameter(function)
+        reads: List[ast.expr] = [
+            name for name in self.index.reads_of(step) if self.index.inside(name, function)
+        ]
+        reads += [
+            call
+            for call in self._calls_in(function)
+            if self.index.resolve(call.func).names & vocabulary.STEP_GETTERS
+        ]
+        return [read for read in reads if self._enters_the_update(read)]
+
+    def _enters_the_update(self, read: ast.expr) -> bool:
+        parent = self.index.parents[read]
+        if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Is, ast.IsNot)):
+            return False
+        if isinstance(parent, (ast.If, ast.While, ast.Assert)):
+            return False
+        holder: ast.AST = parent.value if isinstance(parent, ast.keyword) else parent
+        call = self.index.parents[parent] if isinstance(parent, ast.keyword) else parent
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "apply_gradients":
+            return False
+        return not isinstance(holder, ast.FormattedValue)
+
+
+def handed_step(use: ast.Call) -> Optional[ast.expr]:
+    """The global step that ``apply_gradients`` or ``minimize`` is handed."""
+    step = argument(use, 1, "global_step")
+    return step if step is not None and literal_none(step) is False else None
+
+
+def literal_none(node: ast.expr) -> bool:
+    """Whether a node is the literal ``None``."""
+    return type(node).__name__ in ("Constant", "NameConstant") and literal(node) is None

@@ -1,0 +1,143 @@
+"""What one file tells the others: the first pass over a run."""
+
+import ast
+from typing import List, Optional, Tuple
+
+from npu_migrate.facts import (
+    CallFacts,
+    ClassFacts,
+    FileFacts,
+    Handed,
+    OriginFacts,
+    RegionFacts,
+)
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.step_moves import StepMoves
+from npu_migrate.migrations.steps import Steps
+from npu_migrate.names import FUNCTIONS, Binding, Index, dotted, exports, parameters
+
+
+def survey(index: Index) -> FileFacts:
+    """Everything that a file tells the others."""
+    optimizers = Optimizers(index)
+    steps = Steps(index, optimizers)
+    return FileFacts(
+        module=index.module,
+        exports=exports(index),
+        classes=tuple(_class_facts(index, steps, node) for node in index.classes),
+        regions=tuple(_region_facts(index, optimizers, steps)),
+        calls=tuple(_call_facts(index)),
+        functions={index.qualname(f): tuple(parameters(f)) for f in index.functions},
+        uses_horovod=_imports_horovod(index),
+        fetches=frozenset(s for s in index.strings if s.endswith(":0") and len(s) < 200),
+    )
+
+
+def _imports_horovod(index: Index) -> bool:
+    return any(
+        index.canonical(binding.target).split(".")[0] == "horovod"
+        for statement in index.imports
+        for binding in index.statement_bindings(statement)
+    )
+
+
+def _class_facts(index: Index, steps: Steps, node: ast.ClassDef) -> ClassFacts:
+    bases = tuple(index.resolve(base).sole for base in node.bases)
+    function = steps.apply_gradients(node)
+    needs = False
+    if function is not None:
+        names, step = parameters(function), steps.parameter(function)
+        with_default = names[len(names) - len(function.args.defaults) :]
+        needs = bool(step) and (step not in with_default or bool(steps.reads(function)))
+    behaviour = steps.behaviour(node)
+    return ClassFacts(index.qualname(node), bases, behaviour.value, needs)
+
+
+def origin_facts(optimizers: Optimizers, use: ast.Call) -> List[OriginFacts]:
+    """The innermost optimizers behind ``x.apply_gradients(...)`` or ``x.minimize(...)``."""
+    found = []
+    for origin in optimizers.origins(optimizers.receiver(use)):
+        inside: Tuple[str, ...] = ()
+        if isinstance(origin.node, ast.Call):
+            handed = [*origin.node.args, *(k.value for k in origin.node.keywords)]
+            names = [o.name for value in handed for o in optimizers.origins(value) if o.name]
+            inside = tuple(dict.fromkeys(names))
+        found.append(OriginFacts(origin.name, inside))
+    return found
+
+
+def _region_facts(index: Index, optimizers: Optimizers, steps: Steps) -> List[RegionFacts]:
+    moves = StepMoves(index, optimizers, steps)
+    found = []
+    for region in steps.regions():
+        uses = optimizers.uses(region)
+        origins = [f for use in uses for f in origin_facts(optimizers, use)]
+        found.append(
+            RegionFacts(
+                name=index.module if region is index.tree else index.qualname(region),
+                origins=tuple(dict.fromkeys(origins)),
+                scaled=any(optimizers.scalings(optimizers.receiver(u)) for u in uses),
+                moves_outside=bool(steps.moves(region)),
+                decidable=not moves.judge(region).obstacle,
+            )
+        )
+    return found
+
+
+def _call_facts(index: Index) -> List[CallFacts]:
+    found = []
+    for call in index.calls:
+        handed = _handed(index, call)
+        if not handed:
+            continue
+        function = index.function_called(call)
+        if function is not None:
+            is_method = isinstance(index.parents.get(function), ast.ClassDef)
+            found.append(CallFacts(index.qualname(function), int(is_method), tuple(handed)))
+            continue
+        for name in sorted(index.resolve(call.func).names):
+            if name.startswith(":"):
+                found.append(CallFacts(name, 0, tuple(handed)))
+                found.append(CallFacts(name + ".__init__", 1, tuple(handed)))
+    return found
+
+
+def _handed(index: Index, call: ast.Call) -> List[Handed]:
+    found = []
+    for position, value in enumerate(call.args):
+        found += _values(index, value, str(position))
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            found += _values(index, keyword.value, keyword.arg)
+    return found
+
+
+def _values(index: Index, value: ast.expr, at: str) -> List[Handed]:
+    if isinstance(value, ast.IfExp):
+        return _values(index, value.body, at) + _values(index, value.orelse, at)
+    if not dotted(value):
+        return []
+    names = index.resolve(value).names
+    if vocabulary.HOROVOD in names:
+        return [Handed(at, module=vocabulary.HOROVOD)]
+    binding = _parameter(index, value)
+    if binding is not None:
+        return [Handed(at, parameter=(binding.scope.qualname, binding.name))]
+    return []
+
+
+def _parameter(index: Index, value: ast.expr) -> Optional[Binding]:
+    bindings: Optional[List[Binding]] = None
+    if isinstance(value, ast.Name):
+        bindings = index.bindings(value)
+    elif isinstance(value, ast.Attribute):
+        bindings = index.self_attribute(value)
+        if bindings and len(bindings) == 1 and isinstance(bindings[0].value, ast.Name):
+            bindings = index.bindings(bindings[0].value)
+    if bindings and len(bindings) == 1 and bindings[0].parameter:
+        if isinstance(bindings[0].scope.node, FUNCTIONS):
+            return bindings[0]
+    return None
+
+

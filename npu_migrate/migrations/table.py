@@ -1,0 +1,67 @@
+"""Rules without judgement: another callee, other keywords, or just a message."""
+
+import ast
+from typing import List
+
+from npu_migrate.migrations.context import Context, unpacks
+from npu_migrate.plan import Argument, EditCall, ReplaceExpression, Status
+from npu_migrate.rules import Rule
+
+
+def run(context: Context) -> None:
+    """Carry out every rule that no migration judges."""
+    by_match = {
+        name: rule
+        for rule in context.rules.values()
+        if not rule.migration
+        for name in rule.match
+    }
+    if not by_match:
+        return
+    for chain in context.index.chains:
+        node: ast.expr = chain
+        while True:
+            names = context.index.resolve(node).names
+            rules = {by_match[name].name for name in names if name in by_match}
+            if rules and names <= set(by_match) and len(rules) == 1:
+                _apply(context, node, context.rules[rules.pop()])
+            if not isinstance(node, ast.Attribute):
+                break
+            node = node.value
+
+
+def _apply(context: Context, node: ast.expr, rule: Rule) -> None:
+    resolution = context.index.resolve(node)
+    symbol = sorted(resolution.names)[0]
+    assumed = resolution.assumed or resolution.unknown
+    parent = context.index.parents.get(node)
+    call = parent if isinstance(parent, ast.Call) and parent.func is node else None
+    if not rule.target:
+        context.report(rule.name, call or node, symbol=symbol, assumed=assumed)
+        return
+    if call is not None and unpacks(call) and (rule.arguments or rule.positional):
+        context.report(
+            rule.name, call, symbol=symbol, status=Status.MANUAL, assumed=assumed
+        )
+        return
+    local = context.local(rule.target, node)
+    context.discard(node)
+    edit = (
+        EditCall(call, local, tuple(_arguments(call, rule)))
+        if call is not None
+        else ReplaceExpression(node, local)
+    )
+    context.report(rule.name, call or node, edit, symbol=symbol, assumed=assumed)
+
+
+def _arguments(call: ast.Call, rule: Rule) -> List[Argument]:
+    changes: List[Argument] = []
+    for position in range(len(call.args) - 1, -1, -1):
+        name = rule.positional[position] if position < len(rule.positional) else ""
+        if name in rule.arguments and rule.arguments[name] is None:
+            changes.append(Argument(position))
+    for keyword in call.keywords:
+        if keyword.arg in rule.arguments:
+            new = rule.arguments[keyword.arg]
+            changes.append(Argument(keyword.arg, rename=new) if new else Argument(keyword.arg))
+    return changes

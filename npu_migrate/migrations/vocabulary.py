@@ -1,0 +1,91 @@
+"""The qualified names that the migrations reason about, by what they are."""
+
+CONTRIB = "tensorflow.contrib.mixed_precision."
+EXPERIMENTAL = "tensorflow.train.experimental."
+BRIDGE = "npu_bridge.estimator.npu."
+HOROVOD = "horovod.tensorflow"
+ADAPTER = "npu_migrate.runtime.ops_adapter"
+
+CONTRIB_OPTIMIZER = CONTRIB + "LossScaleOptimizer"
+EXPERIMENTAL_OPTIMIZER = EXPERIMENTAL + "MixedPrecisionLossScaleOptimizer"
+GRAPH_REWRITE = EXPERIMENTAL + "enable_mixed_precision_graph_rewrite"
+NPU_SCALED = frozenset(
+    (
+        BRIDGE + "npu_loss_scale_optimizer.NPULossScaleOptimizer",
+        BRIDGE + "npu_optimizer.NPUOptimizer",
+    )
+)
+TO_MIGRATE = frozenset((CONTRIB_OPTIMIZER, EXPERIMENTAL_OPTIMIZER, GRAPH_REWRITE))
+SCALED = TO_MIGRATE | NPU_SCALED
+"""What makes an optimizer that scales the loss; the optimizer inside is the first argument."""
+
+MANAGERS = frozenset(
+    base + name
+    for base in (CONTRIB, BRIDGE + "npu_loss_scale_manager.")
+    for name in ("FixedLossScaleManager", "ExponentialUpdateLossScaleManager")
+)
+FIXED_LOSS_SCALE = EXPERIMENTAL + "FixedLossScale"
+DYNAMIC_LOSS_SCALE = EXPERIMENTAL + "DynamicLossScale"
+LOSS_SCALES = frozenset((FIXED_LOSS_SCALE, DYNAMIC_LOSS_SCALE))
+STATEFUL = frozenset(
+    (
+        CONTRIB + "ExponentialUpdateLossScaleManager",
+        BRIDGE + "npu_loss_scale_manager.ExponentialUpdateLossScaleManager",
+        DYNAMIC_LOSS_SCALE,
+    )
+)
+"""Managers, present or to come, that make variables."""
+
+HOROVOD_OPTIMIZER = HOROVOD + ".DistributedOptimizer"
+DISTRIBUTED = frozenset(
+    (
+        HOROVOD_OPTIMIZER,
+        ADAPTER + ".DistributedOptimizer",
+        BRIDGE + "npu_optimizer.NPUDistributedOptimizer",
+        BRIDGE + "npu_optimizer.npu_distributed_optimizer_wrapper",
+    )
+)
+"""What makes an optimizer that averages gradients over ranks; the inner one comes first."""
+
+RANK_COUNT = frozenset(
+    (
+        HOROVOD + ".size",
+        ADAPTER + ".size",
+        BRIDGE + "util.get_ranksize",
+        "npu_bridge.npu_init.get_npu_rank_size",
+        "hccl.manage.api.get_rank_size",
+    )
+)
+
+OPTIMIZER_BASE = "tensorflow.train.Optimizer"
+KERAS_OPTIMIZERS = "tensorflow.keras.optimizers."
+GRADIENTS = "tensorflow.gradients"
+STEP_GETTERS = frozenset(
+    "tensorflow.train." + name
+    for name in ("get_global_step", "get_or_create_global_step", "create_global_step")
+)
+GROUP = "tensorflow.group"
+COND = "tensorflow.cond"
+CONTROL_DEPENDENCIES = "tensorflow.control_dependencies"
+ASSIGN = "tensorflow.assign"
+ASSIGN_ADD = "tensorflow.assign_add"
+IDENTITY = "tensorflow.identity"
+GLOBAL_NORM = "tensorflow.global_norm"
+NO_OP = "tensorflow.no_op"
+FINITE_CHECKS = frozenset("tensorflow." + name for name in ("is_finite", "is_nan", "is_inf"))
+
+ITERATORS = frozenset(
+    (
+        "builtins.zip",
+        "builtins.map",
+        "builtins.filter",
+        "itertools.chain",
+        "itertools.starmap",
+        "itertools.islice",
+        "itertools.izip",
+        "six.moves.zip",
+        "six.moves.map",
+        "six.moves.filter",
+    )
+)
+"""What gives an iterator that is empty after one walk."""
