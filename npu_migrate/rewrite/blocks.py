@@ -9,7 +9,7 @@ from npu_migrate.rewrite.templates import Line, blank
 
 Statement = Union[cst.BaseCompoundStatement, cst.SimpleStatementLine]
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)")
 _PASS = cst.SimpleStatementLine([cst.Pass()])
 
 
@@ -36,12 +36,16 @@ def assemble(
     return statements, [*loose, *footer]
 
 
-def split_leading(statement: Statement) -> Tuple[List[cst.EmptyLine], List[cst.EmptyLine]]:
+def split_leading(lines: Sequence[Line]) -> Tuple[Sequence[Line], Sequence[Line]]:
     """The lines above a statement: down to the last blank one, and the comments below that."""
-    lines = list(statement.leading_lines)
     blanks = [number for number, line in enumerate(lines) if blank(line)]
     cut = blanks[-1] + 1 if blanks else 0
     return lines[:cut], lines[cut:]
+
+
+def split_header(lines: Sequence[Line]) -> Tuple[Sequence[Line], Sequence[Line]]:
+    """The same for the first statement of a file: an unbroken comment there is the file's."""
+    return split_leading(lines) if any(blank(line) for line in lines) else (lines, [])
 
 
 def bare(statement: Any) -> Any:
@@ -121,13 +125,21 @@ def commented_out(
     ``clause`` is what makes an ``elif`` of the ``if`` of the statement.
     """
     code = clause + _code(bare(statement), indent, module)
-    lines = _NEWLINE.split(code)[:-1]
-    inner = [line[len(indent) :] if line.startswith(indent) else line for line in lines]
-    comments = [f"# {line}" if line.strip() else "#" for line in inner]
-    while comments[-1] == "#":
-        comments.pop()
-    after = [cst.EmptyLine(indent=False)] * (len(lines) - len(comments))
-    return [*(cst.EmptyLine(comment=cst.Comment(text)) for text in comments), *after]
+    lines = [_comment(line, indent, module) for line in _LINE.findall(code)]
+    blanks = 0
+    while lines[-1 - blanks].comment.value == "#":  # type: ignore[union-attr]
+        blanks += 1
+    return [*lines[: len(lines) - blanks], *[cst.EmptyLine(indent=False)] * blanks]
+
+
+def _comment(line: str, indent: str, module: cst.Module) -> cst.EmptyLine:
+    text = line.rstrip("\r\n")
+    newline = line[len(text) :]
+    inner = text[len(indent) :] if text.startswith(indent) else text
+    return cst.EmptyLine(
+        comment=cst.Comment(f"# {inner}" if inner.strip() else "#"),
+        newline=cst.Newline(None if newline == module.default_newline else newline),
+    )
 
 
 def _code(statement: Statement, indent: str, module: cst.Module) -> str:
@@ -135,4 +147,5 @@ def _code(statement: Statement, indent: str, module: cst.Module) -> str:
     if not indent:
         return module.code_for_node(statement)
     holder = cst.If(cst.Name("_"), cst.IndentedBlock([statement], indent=indent))
-    return _NEWLINE.split(module.code_for_node(holder), 1)[1][len(indent) :]
+    code = module.code_for_node(holder)
+    return _LINE.sub("", code, 1)[len(indent) :]

@@ -5,7 +5,7 @@ from typing import List, Mapping, Optional, Sequence, Set
 import libcst as cst
 
 from npu_migrate.plan import Argument
-from npu_migrate.rewrite.commas import appended, inserted, without
+from npu_migrate.rewrite.commas import Brackets, appended, inserted, without
 from npu_migrate.rewrite.errors import CannotPlace
 from npu_migrate.rewrite.parentheses import fit, in_parentheses
 from npu_migrate.rewrite.templates import expression
@@ -33,8 +33,8 @@ def edit_call(
         if position is not None and (argument.code or argument.rename):
             args[position] = _changed(args[position], argument, parts[id(argument)])
     gone = {at for arg, at in present if at is not None and not arg.code and not arg.rename}
-    kept, opening = without(args, gone | dropped, call.whitespace_before_args)
-    call = call.with_changes(args=kept, whitespace_before_args=opening)
+    kept, brackets = without(args, gone | dropped, Brackets(call.whitespace_before_args))
+    call = call.with_changes(args=kept, whitespace_before_args=brackets.opening)
     for argument, position in present:
         if position is None and argument.code:
             call = _with_argument(call, argument, parts[id(argument)])

@@ -3,7 +3,7 @@
 An element here is anything with a ``comma``: an argument, an element of a list, an imported name.
 """
 
-from typing import Any, List, Sequence, Set, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import libcst as cst
 
@@ -12,17 +12,24 @@ Space = cst.BaseParenthesizableWhitespace
 NOTHING = cst.SimpleWhitespace("")
 
 
-def without(
-    elements: Sequence[Any], gone: Set[int], opening: Space
-) -> Tuple[List[Any], Space]:
-    """``elements`` less those at the positions ``gone``, and the space before the first.
+class Brackets(NamedTuple):
+    """The space behind an opening bracket and the space before a closing one.
 
-    ``opening`` is the space between the opening bracket and the first element.
+    The latter is empty for calls: there it belongs to the last argument.
     """
+
+    opening: Space = NOTHING
+    closing: Space = NOTHING
+
+
+def without(
+    elements: Sequence[Any], gone: Set[int], brackets: Brackets
+) -> Tuple[List[Any], Brackets]:
+    """``elements`` less those at the positions ``gone``, and the space between the brackets."""
     left = list(elements)
     for position in sorted(gone, reverse=True):
-        opening = _take_out(left, position, opening)
-    return left, opening
+        brackets = _take_out(left, position, brackets)
+    return left, brackets
 
 
 def appended(elements: Sequence[Any], new: Any, opening: Space) -> List[Any]:
@@ -56,27 +63,51 @@ def inserted(elements: Sequence[Any], position: int, new: Any, opening: Space) -
     return [*elements[:position], new, *elements[position:]]
 
 
-def _take_out(elements: List[Any], position: int, opening: Space) -> Space:
-    gone = elements.pop(position)
-    comma = gone.comma if isinstance(gone.comma, cst.Comma) else None
+def _take_out(elements: List[Any], position: int, brackets: Brackets) -> Brackets:
+    element = elements.pop(position)
+    comma = element.comma if isinstance(element.comma, cst.Comma) else None
     if not elements:
-        return _joined(opening, comma.whitespace_after) if comma and _speaks(opening) else NOTHING
+        return _emptied(element, comma, brackets)
+    if position == len(elements):
+        return _take_out_last(elements, element, comma, brackets)
+    assert comma is not None
     if position == 0:
-        assert comma is not None
-        return _joined(opening, comma.whitespace_after, first=True)
+        opening = _joined(brackets.opening, comma.whitespace_after, first=True)
+        return brackets._replace(opening=opening)
     previous = elements[position - 1]
-    if comma is not None:
-        space = _joined(previous.comma.whitespace_after, comma.whitespace_after)
-        kept = previous.comma.with_changes(whitespace_after=space)
-        elements[position - 1] = previous.with_changes(comma=kept)
-    elif _speaks(previous.comma.whitespace_after):
-        space = _joined(previous.comma.whitespace_after, _space_behind(gone))
-        kept = previous.comma.with_changes(whitespace_after=space)
-        elements[position - 1] = previous.with_changes(comma=kept)
+    space = _joined(previous.comma.whitespace_after, comma.whitespace_after)
+    elements[position - 1] = _with_comma(previous, space)
+    return brackets
+
+
+def _take_out_last(
+    elements: List[Any], element: Any, comma: Optional[cst.Comma], brackets: Brackets
+) -> Brackets:
+    previous = elements[-1]
+    before = previous.comma.whitespace_after
+    behind = comma.whitespace_after if comma else _space_behind(element)
+    ends_in_bracket = behind.empty and not isinstance(element, cst.Arg)
+    space = _joined_last(before, brackets.closing if ends_in_bracket else behind)
+    inner, closing = (NOTHING, space) if ends_in_bracket else (space, brackets.closing)
+    if comma or _speaks(before):
+        elements[-1] = _with_comma(previous, inner)
     else:
         last = previous.with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        elements[position - 1] = _with_space_behind(last, _space_behind(gone))
-    return opening
+        elements[-1] = _with_space_behind(last, inner)
+    return brackets._replace(closing=closing)
+
+
+def _emptied(element: Any, comma: Optional[cst.Comma], brackets: Brackets) -> Brackets:
+    """Comments that are not the element's own stay between the brackets."""
+    behind = comma.whitespace_after if comma else _space_behind(element)
+    space = _joined(brackets.opening, brackets.closing if behind.empty else behind)
+    return Brackets(space if _speaks(space) else NOTHING)
+
+
+def _joined_last(before: Space, after: Space) -> Space:
+    if isinstance(after, cst.ParenthesizedWhitespace) or _speaks(before):
+        return _joined(before, after)
+    return after
 
 
 def _joined(before: Space, after: Space, first: bool = False) -> Space:
@@ -116,6 +147,10 @@ def _behind(last: Any, new: Any) -> List[Any]:
     space = _space_behind(last)
     first = _with_space_behind(last, NOTHING).with_changes(comma=_comma(" "))
     return [first, _with_space_behind(new, space)]
+
+
+def _with_comma(element: Any, space: Space) -> Any:
+    return element.with_changes(comma=element.comma.with_changes(whitespace_after=space))
 
 
 def _comma(space: str) -> cst.Comma:

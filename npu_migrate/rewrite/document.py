@@ -29,6 +29,8 @@ class Style(NamedTuple):
 
 def parse(text: str) -> cst.Module:
     """libcst's tree of ``text``; :class:`RewriteError` whatever goes wrong."""
+    if _LONE_CARRIAGE_RETURN.search(text):
+        raise RewriteError("a carriage return stands alone, without a line feed")
     try:
         return cst.parse_module(text)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -42,10 +44,15 @@ class Chunk:
     """A run of top-level statements whose text libcst works on as one module."""
 
     def __init__(
-        self, text: str, statements: Sequence[ast.stmt], style: Optional[Style] = None
+        self,
+        text: str,
+        statements: Sequence[ast.stmt],
+        style: Optional[Style] = None,
+        ending: str = "",
     ) -> None:
         self.text = text
         self.statements = statements
+        self.ending = ending
         self._style = style
         self._module: Optional[cst.Module] = None
         self._codes: Dict[int, str] = {}
@@ -54,14 +61,21 @@ class Chunk:
     def module(self) -> cst.Module:
         """The tree, which is certain to give the text back."""
         if self._module is None:
-            if _LONE_CARRIAGE_RETURN.search(self.text):
-                raise RewriteError("a carriage return stands alone, without a line feed")
-            module = parse(self.text)
-            self._codes = {id(line): module.code_for_node(line) for line in module.body}
-            if self.code(module) != self.text:
-                raise RewriteError("libcst does not give the text back as it was")
-            self._module = _in_style(module, self.text, self._style)
+            try:
+                self._module = _in_style(self._faithful(), self.text, self._style)
+            except RewriteError as error:
+                line = self.statements[0].lineno
+                raise RewriteError(
+                    f"the statement at line {line} can't be edited: {error}"
+                ) from error
         return self._module
+
+    def _faithful(self) -> cst.Module:
+        module = parse(self.text)
+        self._codes = {id(line): module.code_for_node(line) for line in module.body}
+        if self.code(module) != self.text:
+            raise RewriteError("libcst does not give the text back as it was")
+        return module
 
     def code(self, module: cst.Module) -> str:
         """The text of ``module``: of unchanged statements that which was made before."""
@@ -70,7 +84,7 @@ class Chunk:
         lines += [module.code_for_node(line) for line in module.footer]
         text = "".join(lines)
         if module.has_trailing_newline:
-            return text or module.default_newline
+            return text
         return text[: -len(module.default_newline)] if text.endswith(("\n", "\r")) else text
 
 
@@ -88,15 +102,8 @@ class Document:
     """A file as a sequence of chunks, with the text between them."""
 
     def __init__(self, data: bytes, tree: ast.Module) -> None:
-        self._encoding, self._text = _decode(data)
-        whole = Chunk(self._text, tree.body)
-        try:
-            whole.module  # noqa: B018
-            self._pieces: List[Piece] = [whole]
-        except RewriteError as error:
-            self._pieces = list(_pieces(self._text, tree.body))
-            if not any(isinstance(piece, Chunk) for piece in self._pieces):
-                raise error
+        self._encoding, text = _decode(data)
+        self._pieces = _pieces(text, tree.body)
         self._chunks = {
             id(statement): piece
             for piece in self._pieces
@@ -107,11 +114,6 @@ class Document:
     def chunk(self, statement: ast.stmt) -> Chunk:
         """The chunk that holds a top-level statement."""
         return self._chunks[id(statement)]
-
-    @property
-    def first_chunk(self) -> Chunk:
-        """The chunk of the first statement, or of an empty file."""
-        return next(piece for piece in self._pieces if isinstance(piece, Chunk))
 
     def render(self, modules: Dict[int, cst.Module]) -> bytes:
         """The file with other trees in place of some; ``modules`` goes by the old one's id."""
@@ -129,8 +131,9 @@ class Document:
         if isinstance(piece, str):
             return piece
         if piece._module is None or id(piece._module) not in modules:
-            return piece.text
-        return piece.code(modules[id(piece._module)])
+            return piece.text + piece.ending
+        code = piece.code(modules[id(piece._module)])
+        return code + piece.ending if code else code
 
 
 def _decode(data: bytes) -> Tuple[str, str]:
@@ -147,17 +150,28 @@ def _decode(data: bytes) -> Tuple[str, str]:
 # --- one chunk a statement -------------------------------------------------------------------
 
 
-def _pieces(text: str, statements: Sequence[ast.stmt]) -> Iterator[Piece]:
+def _pieces(text: str, statements: Sequence[ast.stmt]) -> List[Piece]:
+    """The whole text as one chunk if libcst can take it so."""
+    if not statements:
+        return [text]
+    whole = Chunk(text, statements)
+    try:
+        whole.module  # noqa: B018
+    except RewriteError:
+        return list(_small_pieces(text, statements))
+    return [whole]
+
+
+def _small_pieces(text: str, statements: Sequence[ast.stmt]) -> Iterator[Piece]:
     lines = _LINE.findall(text)
     style = _style(lines, statements)
     done = 0
     for start, end, group in _groups(lines, statements):
-        text = "".join(lines[start:end])
-        code = text.lstrip("\f")
-        yield "".join(lines[done:start]) + text[: len(text) - len(code)]
-        body = code[:-1] if _LONE_CARRIAGE_RETURN.search(code, len(code) - 1) else code
-        yield Chunk(body, group, style)
-        yield code[len(body) :]
+        whole = "".join(lines[start:end])
+        code = whole.lstrip("\f")
+        yield "".join(lines[done:start]) + whole[: len(whole) - len(code)]
+        body = code[:-1] if code.endswith("\r") else code
+        yield Chunk(body, group, style, code[len(body) :])
         done = end
     yield "".join(lines[done:])
 

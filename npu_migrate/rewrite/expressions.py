@@ -8,7 +8,7 @@ import libcst as cst
 from npu_migrate.plan import Argument, DropElement, EditCall, ReplaceExpression
 from npu_migrate.rewrite import templates
 from npu_migrate.rewrite.calls import edit_call
-from npu_migrate.rewrite.commas import NOTHING, without
+from npu_migrate.rewrite.commas import Brackets, without
 from npu_migrate.rewrite.errors import CannotPlace
 from npu_migrate.rewrite.marks import Marks, answering_for
 from npu_migrate.rewrite.nodes import with_children
@@ -49,7 +49,8 @@ class Expressions:
             raise CannotPlace("the new code would contain itself")
         self._underway.add(id(node))
         try:
-            new: Expression = self._edited(node)
+            with answering_for(self._marks.first_below(node)):
+                new: Expression = self._edited(node)
             return new
         finally:
             self._underway.remove(id(node))
@@ -118,14 +119,15 @@ class Expressions:
         gone = {n for n, element in enumerate(node.elements) if self._is_gone(element)}
         if not gone:
             return new
-        brackets = _brackets(new)
-        elements, opening = without(new.elements, gone, brackets[0].whitespace_after)
+        if isinstance(new, cst.Set) and len(gone) == len(new.elements):
+            return new  # it goes from its own holder
+        first, last = _brackets(new)
+        spaces = Brackets(first.whitespace_after, last.whitespace_before)
+        elements, spaces = without(new.elements, gone, spaces)
         if isinstance(new, cst.Tuple) and not elements:
             return cst.Tuple([])
-        if isinstance(new, cst.Set) and not elements:
-            return new  # it goes from its own holder
-        first = brackets[0].with_changes(whitespace_after=opening)
-        last = brackets[1] if elements else brackets[1].with_changes(whitespace_before=NOTHING)
+        first = first.with_changes(whitespace_after=spaces.opening)
+        last = last.with_changes(whitespace_before=spaces.closing)
         return _with_brackets(new, elements, first, last)
 
 
@@ -171,5 +173,3 @@ def _check_string(old: cst.FormattedString, new: cst.FormattedString) -> None:
         code = cst.Module([]).code_for_node(after.expression)
         if any(text in code for text in (new.quote[0], "\\", "\n", "#")) or code[0] == "{":
             raise CannotPlace("the new code can't stand in a formatted string")
-
-

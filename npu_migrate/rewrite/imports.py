@@ -7,7 +7,7 @@ import libcst as cst
 
 from npu_migrate.plan import AddImport, DropImport, RemoveStatement, ReplaceImport
 from npu_migrate.rewrite import blocks
-from npu_migrate.rewrite.commas import without
+from npu_migrate.rewrite.commas import Brackets, without
 from npu_migrate.rewrite.marks import Marks, has_docstring, is_import
 from npu_migrate.rewrite.templates import Line
 
@@ -126,13 +126,14 @@ def _less_names(statement: Any, gone: Set[int]) -> Any:
     """``statement`` without the names at the positions ``gone``; ``None`` if none is left."""
     if isinstance(statement.names, cst.ImportStar) or len(gone) == len(statement.names):
         return None
-    paren = getattr(statement, "lpar", None)
-    opening = paren.whitespace_after if paren else cst.SimpleWhitespace("")
-    names, opening = without(statement.names, gone, opening)
-    statement = statement.with_changes(names=names)
-    if paren:
-        return statement.with_changes(lpar=paren.with_changes(whitespace_after=opening))
-    return statement
+    if not getattr(statement, "lpar", None):
+        names, _ = without(statement.names, gone, Brackets())
+        return statement.with_changes(names=names)
+    spaces = Brackets(statement.lpar.whitespace_after, statement.rpar.whitespace_before)
+    names, spaces = without(statement.names, gone, spaces)
+    lpar = statement.lpar.with_changes(whitespace_after=spaces.opening)
+    rpar = statement.rpar.with_changes(whitespace_before=spaces.closing)
+    return statement.with_changes(names=names, lpar=lpar, rpar=rpar)
 
 
 def _alias_position(edit: Union[DropImport, ReplaceImport]) -> int:

@@ -2,7 +2,7 @@
 
 import ast
 from contextlib import contextmanager
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence
 
 import libcst as cst
 
@@ -53,7 +53,7 @@ class Marks:
         self.edits = edits
         self.modules: List[cst.Module] = []
         self._edits: Dict[int, List[Edit]] = {}
-        self._dirty: Set[int] = set()
+        self._below: Dict[int, Edit] = {}
         for edit in edits:
             with answering_for(edit):
                 for node in self._places(edit):
@@ -65,7 +65,11 @@ class Marks:
 
     def lie_below(self, node: cst.CSTNode) -> bool:
         """Whether there are edits of ``node`` or of what it holds."""
-        return id(node) in self._dirty
+        return id(node) in self._below
+
+    def first_below(self, node: cst.CSTNode) -> Edit:
+        """One of the edits of ``node`` or of what it holds."""
+        return self._below[id(node)]
 
     def changed(self, less: Edit, more: Iterable[Edit]) -> "Marks":
         """The same edits, but for one, and with some more."""
@@ -75,8 +79,8 @@ class Marks:
     def _mark(self, node: cst.CSTNode, edit: Edit) -> None:
         self._edits.setdefault(id(node), []).append(edit)
         above: Optional[cst.CSTNode] = node
-        while above is not None and id(above) not in self._dirty:
-            self._dirty.add(id(above))
+        while above is not None and id(above) not in self._below:
+            self._below[id(above)] = edit
             if isinstance(above, cst.Module):
                 self.modules.append(above)
             above = self.pairing.parent(above)

@@ -59,6 +59,7 @@ class Owners:
 
     def parent(self, statement: ast.stmt) -> Optional[ast.stmt]:
         """The compound statement around ``statement``; ``None`` at the top level."""
+        self.block(statement)
         return self._parents[id(statement)]
 
 
@@ -84,7 +85,6 @@ class Pairing:
         self._document = document
         self._owners = owners
         self._counterparts: Dict[int, cst.CSTNode] = {}
-        self._paired_blocks: Set[int] = set()
         self._paired_statements: Set[int] = set()
         self._parents: Dict[int, cst.CSTNode] = {}
 
@@ -100,10 +100,8 @@ class Pairing:
 
     def statement(self, statement: ast.stmt) -> cst.CSTNode:
         """The counterpart of a statement: a compound one, or one of a line's simple ones."""
-        block = self._owners.block(statement)
-        if id(block) not in self._paired_blocks:
+        if id(statement) not in self._counterparts:
             self._pair_block(statement)
-            self._paired_blocks.add(id(block))
         return self._counterparts[id(statement)]
 
     def expression(self, expression: ast.AST) -> cst.CSTNode:

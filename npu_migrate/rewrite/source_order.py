@@ -8,6 +8,7 @@ throughout, and names that are expressions in one tree only (attributes, keyword
 
 import ast
 import sys
+import unicodedata
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import libcst as cst
@@ -283,9 +284,9 @@ def _cst_kind(
 ) -> Optional[Kind]:
     name = type(node).__name__
     if isinstance(node, cst.Name):
-        return Kind("Name", node.value)
+        return Kind("Name", _identifier(node.value))
     if isinstance(node, cst.Attribute):
-        return Kind("Attribute", node.attr.value)
+        return Kind("Attribute", _identifier(node.attr.value))
     if isinstance(node, (cst.Arg, cst.Index)):
         return Kind("Starred") if getattr(node, "star", None) == "*" else None
     if name in _STRINGS:
@@ -299,6 +300,11 @@ def _cst_kind(
     if isinstance(node, cst.BooleanOperation) and _continues(node, parent):
         return None
     return Kind(_AST_NAMES[name]) if name in _AST_NAMES else None
+
+
+def _identifier(text: str) -> str:
+    """``ast`` has identifiers as Python compares them (PEP 3131)."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def _is_whole_subscript(parent: cst.CSTNode, parents: Dict[int, cst.CSTNode]) -> bool:

@@ -1,6 +1,6 @@
 """Edits of statements and of the blocks that they stand in."""
 
-from typing import Any, List, Sequence, Set
+from typing import Any, List, Sequence, Set, Tuple
 
 import libcst as cst
 
@@ -44,7 +44,9 @@ class Statements:
         """``module`` with the edits in it done."""
         lines = self._lines(module.body)
         body, footer = blocks.assemble(lines, module.footer, may_be_empty=True)
-        return module.with_changes(body=body, footer=footer)
+        moved = bool(module.body) and self._marks.lie_below(module.body[0])
+        header = [] if moved else module.header  # it is among the lines
+        return module.with_changes(header=header, body=body, footer=footer)
 
     def check_moves(self) -> None:
         """See to it that what left its place has arrived in another."""
@@ -69,9 +71,12 @@ class Statements:
         """A line; what is done to one of several statements on it is done on lines of its own."""
         if len(line.body) == 1:
             return self._placed(line.body[0], line)
+        detached, attached = self._leading(line)
+        lines: List[Line] = [*detached, *attached]
+        if not any(self._marks.of(small) for small in line.body):
+            return [*lines, self._inside(blocks.bare(line))]
         if all(self._is_removed(small) for small in line.body):
-            return [*line.leading_lines, *self._removed(line.body[0], blocks.bare(line))]
-        lines: List[Line] = list(line.leading_lines)
+            return [*lines, *self._removed(line.body[0], blocks.bare(line))]
         run: List[cst.BaseSmallStatement] = []
         for small in line.body:
             last = small is line.body[-1]
@@ -142,6 +147,13 @@ class Statements:
             above = self._marks.pairing.parent(above)
         return indent
 
+    def _leading(self, line: Any) -> Tuple[Sequence[Line], Sequence[Line]]:
+        """The lines above a statement: those that are not its own, and its comments."""
+        module = self._marks.pairing.parent(line)
+        if isinstance(module, cst.Module) and line is module.body[0]:
+            return blocks.split_header(module.header)
+        return blocks.split_leading(line.leading_lines)
+
     def _module(self, node: cst.CSTNode) -> cst.Module:
         return self._marks.pairing.module(node)
 
@@ -152,7 +164,7 @@ class Statements:
 
         ``node`` bears the edits: it is ``statement``, or the simple statement on that line.
         """
-        detached, attached = blocks.split_leading(statement)
+        detached, attached = self._leading(statement)
         if self._departs(node):
             return list(detached)
         return [*detached, *self._with_neighbours(node, statement, attached)]
@@ -257,5 +269,5 @@ class Statements:
             statement = holder
         else:
             statement = blocks.alone(node, holder, node is holder.body[-1])
-        _, attached = blocks.split_leading(statement)
+        _, attached = self._leading(statement)
         return self._with_neighbours(node, statement, attached)
