@@ -5,7 +5,7 @@ from typing import Any, List
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.runtime.engines import engine
+from npu_migrate.runtime.engines import current_engine
 from npu_migrate.runtime.overflow.source import Gradient
 
 
@@ -47,12 +47,12 @@ def npu_allreduce(
         return [npu_allreduce(value, reduction, fusion, fusion_id, group) for value in values]
     summed = "sum" if reduction == "mean" else reduction
     if not isinstance(values, tf.IndexedSlices):
-        reduced = engine().allreduce(values, summed, group, fusion, fusion_id)
+        reduced = current_engine().allreduce(values, summed, group, fusion, fusion_id)
         return _mean(reduced, reduction)
     if summed != "sum":
         raise ValueError(f"sparse tensors can be reduced by mean or sum, not by {reduction}")
     gathered: List[tf.Tensor] = [
-        engine().allgather(part, group) for part in (values.values, values.indices)
+        current_engine().allgather(part, group) for part in (values.values, values.indices)
     ]
     return tf.IndexedSlices(_mean(gathered[0], reduction), gathered[1], values.dense_shape)
 

@@ -3,15 +3,16 @@
 from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 import tensorflow.compat.v1 as tf
-from absl import logging
 from tensorflow.contrib.mixed_precision.python import loss_scale_optimizer as contrib
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.runtime.engines import engine
+from npu_migrate.runtime.log import log
 from npu_migrate.runtime.managers import FixedLossScaleManager
 from npu_migrate.runtime.overflow import choose_overflow_source
+from npu_migrate.runtime.overflow.ranks import is_clear_on_all_ranks
 from npu_migrate.runtime.overflow.source import Gradient, GradsAndVars
 from npu_migrate.runtime.skipped_steps import SkippedSteps
+from npu_migrate.runtime.training_step import apply_unless_overflow
 
 
 class NPULossScaleOptimizer(contrib.LossScaleOptimizer):
@@ -79,17 +80,12 @@ class NPULossScaleOptimizer(contrib.LossScaleOptimizer):
         """
         grads_and_vars = list(grads_and_vars)
         finite = self._no_overflow([gradient for gradient, _ in grads_and_vars])
-        update = tf.cond(
+        return apply_unless_overflow(
             finite,
             lambda: self._opt.apply_gradients(grads_and_vars, global_step, name),
-            tf.no_op,
+            self._loss_scale_manager,
+            self._skipped,
         )
-        manager = self._loss_scale_manager
-        scale_update = manager.update_loss_scale(finite)
-        done = [op for op in (update, scale_update) if op is not None]
-        with tf.control_dependencies(done):
-            counted = self._skipped.update(finite, manager.get_loss_scale())
-        return tf.group(*done, counted)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """See `tf.train.Optimizer`; answered by the inner optimizer."""
@@ -108,11 +104,11 @@ class NPULossScaleOptimizer(contrib.LossScaleOptimizer):
         return self._overflow.as_computed(unscaled, unscale=tf.math.reciprocal(loss_scale))
 
     def _no_overflow(self, gradients: Sequence[Gradient]) -> tf.Tensor:
-        if self._overflow.per_rank and not self._checks_overflow():
+        if self._overflow.is_register and not self._checks_overflow():
             return tf.constant(True)
         status = self._overflow.status(gradients)
-        if self._overflow.per_rank and self._is_distributed:
-            status = engine().allreduce(status, "sum", fusion=0)
+        if self._overflow.is_register and self._is_distributed:
+            return is_clear_on_all_ranks(status)
         return tf.reduce_all(tf.equal(status, 0), name="no_overflow")
 
     def _checks_overflow(self) -> bool:
@@ -128,7 +124,7 @@ def _check_ranks(is_distributed: bool) -> None:
             "on the NPU training would fail: pass is_distributed=ops_adapter.size() > 1"
         )
     if not is_distributed and size > 1:
-        logging.warning(
+        log.warning(
             "%d processes, but is_distributed=False: each rank judges overflows alone, and their "
             "weights will drift apart",
             size,

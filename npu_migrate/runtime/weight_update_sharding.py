@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.runtime.engines import engine
+from npu_migrate.runtime.engines import current_engine
 from npu_migrate.runtime.overflow.source import GradsAndVars
 
 
@@ -34,7 +34,7 @@ def apply_own_share(
     sent: List[tf.Operation] = [applied]
     for (_, var), owner in zip(pairs, owners):
         with tf.control_dependencies(sent):
-            value = engine().broadcast(_value(var), owner)
+            value = current_engine().broadcast(_value(var), owner)
             sent = [tf.group(tf.assign(var, value))]
     return tf.group(*sent)
 
@@ -58,8 +58,9 @@ def owner_of_each(sizes: List[int], ranks: int) -> List[int]:
     owner, filled, remaining = 0, 0, sum(sizes)
     for index, size in enumerate(sizes):
         ranks_left = ranks - owner
-        must_move_on = len(sizes) - index == ranks_left - 1
-        if filled and ranks_left > 1 and (must_move_on or filled + size / 2 > remaining / ranks_left):
+        has_its_share = filled + size / 2 > remaining / ranks_left
+        others_need_the_rest = len(sizes) - index == ranks_left - 1
+        if filled and ranks_left > 1 and (has_its_share or others_need_the_rest):
             owner, remaining, filled = owner + 1, remaining - filled, 0
         owners.append(owner)
         filled += size

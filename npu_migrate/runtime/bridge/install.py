@@ -3,10 +3,9 @@
 import os
 from typing import Optional
 
-from absl import logging
-
 from npu_migrate.runtime import overflow_mode as modes
 from npu_migrate.runtime.bridge.finder import install_finder
+from npu_migrate.runtime.log import log
 from npu_migrate.runtime.vendor import has_vendor_bridge
 
 
@@ -30,5 +29,5 @@ def install_bridge(overflow_mode: Optional[str] = None) -> bool:
         os.environ[modes.VARIABLE] = modes.OverflowMode(overflow_mode).value
     mode = modes.overflow_mode()
     install_finder()
-    logging.info("npu_bridge is served by the stand-in of npu-migrate, overflow mode %s", mode.value)
+    log.info("npu_bridge is served by the stand-in of npu-migrate, overflow mode %s", mode.value)
     return True

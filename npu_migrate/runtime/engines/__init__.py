@@ -1,6 +1,6 @@
 """What carries tensors between the ranks: HCCL, Horovod, or nothing with one process."""
 
-from npu_migrate.runtime.engines.choice import engine
-from npu_migrate.runtime.engines.engine import WORLD, Engine
+from npu_migrate.runtime.engines.choice import current_engine
+from npu_migrate.runtime.engines.interface import WORLD, Engine
 
-__all__ = ["Engine", "WORLD", "engine"]
+__all__ = ["Engine", "WORLD", "current_engine"]

@@ -6,13 +6,13 @@ from typing import Type
 
 from npu_migrate.launch.environment import current_ranks, launcher_ranks
 from npu_migrate.runtime import vendor
-from npu_migrate.runtime.engines.engine import Engine
 from npu_migrate.runtime.engines.hccl import HcclEngine
 from npu_migrate.runtime.engines.horovod import HorovodEngine
+from npu_migrate.runtime.engines.interface import Engine
 from npu_migrate.runtime.engines.single_process import SingleProcessEngine
 
 
-def engine() -> Engine:
+def current_engine() -> Engine:
     """The engine of this process, as the environment stands now.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.runtime.engines.engine import WORLD, Engine, check_reduction
+from npu_migrate.runtime.engines.interface import WORLD, Engine, check_reduction
 
 
 class HcclEngine(Engine):

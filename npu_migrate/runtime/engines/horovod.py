@@ -5,7 +5,7 @@ from typing import Any, Optional, Tuple
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.runtime.engines.engine import WORLD, Engine, check_reduction, check_world
+from npu_migrate.runtime.engines.interface import WORLD, Engine, check_reduction, check_world
 
 
 class HorovodEngine(Engine):

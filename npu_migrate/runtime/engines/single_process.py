@@ -4,7 +4,7 @@ from typing import Optional, Tuple
 
 import tensorflow.compat.v1 as tf
 
-from npu_migrate.runtime.engines.engine import WORLD, Engine, check_reduction, check_world
+from npu_migrate.runtime.engines.interface import WORLD, Engine, check_reduction, check_world
 
 
 class SingleProcessEngine(Engine):

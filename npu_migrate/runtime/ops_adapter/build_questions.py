@@ -1,12 +1,12 @@
 """Horovod's questions about how it was built, answered for what carries tensors here."""
 
-from npu_migrate.runtime.engines import engine
+from npu_migrate.runtime.engines import current_engine
 from npu_migrate.runtime.engines.horovod import HorovodEngine
 
 
 def gloo_enabled() -> bool:
     """Whether Gloo connects the processes: yes, off the NPU."""
-    return isinstance(engine(), HorovodEngine)
+    return isinstance(current_engine(), HorovodEngine)
 
 
 def gloo_built() -> bool:

@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Type, Union
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.runtime.engines import engine
+from npu_migrate.runtime.engines import current_engine
 from npu_migrate.runtime.ops_adapter.compression import Compression, Compressor
 
 #: The values of `op`; the numbers are Horovod's.
@@ -55,7 +55,7 @@ def allreduce(
         return _allreduce_sparse(tensor, op, prescale_factor, postscale_factor)
     tensor = _scaled(tf.convert_to_tensor(tensor), prescale_factor)
     small, context = compression.compress(tensor)
-    reduced = compression.decompress(engine().allreduce(small, _REDUCTIONS[op]), context)
+    reduced = compression.decompress(current_engine().allreduce(small, _REDUCTIONS[op]), context)
     return tf.identity(_scaled(_averaged(reduced, op), postscale_factor), name=name)
 
 
@@ -81,7 +81,7 @@ def allgather(
     """
     del ignore_name_scope
     _check_process_set(process_set)
-    return tf.identity(engine().allgather(tf.convert_to_tensor(tensor)), name=name)
+    return tf.identity(current_engine().allgather(tf.convert_to_tensor(tensor)), name=name)
 
 
 def broadcast(
@@ -102,7 +102,9 @@ def broadcast(
     """
     del ignore_name_scope
     _check_process_set(process_set)
-    return tf.identity(engine().broadcast(tf.convert_to_tensor(tensor), root_rank), name=name)
+    return tf.identity(
+        current_engine().broadcast(tf.convert_to_tensor(tensor), root_rank), name=name
+    )
 
 
 def alltoall(
@@ -127,7 +129,7 @@ def alltoall(
     del ignore_name_scope
     _check_process_set(process_set)
     given = None if splits is None else tf.convert_to_tensor(splits, tf.int32)
-    received, counts = engine().alltoall(tf.convert_to_tensor(tensor), given)
+    received, counts = current_engine().alltoall(tf.convert_to_tensor(tensor), given)
     received = tf.identity(received, name=name)
     return received if splits is None else (received, counts)
 
@@ -149,8 +151,8 @@ def _allreduce_sparse(
 ) -> tf.IndexedSlices:
     if op not in (Average, Sum):
         raise ValueError("sparse tensors can only be averaged or summed")
-    values = engine().allgather(_scaled(slices.values, prescale_factor))
-    indices = engine().allgather(slices.indices)
+    values = current_engine().allgather(_scaled(slices.values, prescale_factor))
+    indices = current_engine().allgather(slices.indices)
     values = _scaled(_averaged(values, op), postscale_factor)
     return tf.IndexedSlices(values, indices, slices.dense_shape)
 

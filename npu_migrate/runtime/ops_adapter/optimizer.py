@@ -61,9 +61,7 @@ def DistributedOptimizer(  # noqa: N802  Horovod's name
     )
 
 
-def _average(
-    gradient: Gradient, compression: Type[Compressor], sparse_as_dense: bool
-) -> Gradient:
+def _average(gradient: Gradient, compression: Type[Compressor], sparse_as_dense: bool) -> Gradient:
     if sparse_as_dense:
         gradient = tf.convert_to_tensor(gradient)
     return allreduce(gradient, compression=compression)

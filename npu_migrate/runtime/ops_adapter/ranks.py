@@ -5,7 +5,7 @@ from typing import Any, Optional
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.runtime.engines import engine
+from npu_migrate.runtime.engines import current_engine
 
 
 def init(comm: Any = None, process_sets: Any = None) -> None:
@@ -20,17 +20,17 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     """
     if comm or process_sets:
         raise ValueError("ops_adapter.init() joins all ranks: comm and process_sets must be empty")
-    engine().init()
+    current_engine().init()
 
 
 def shutdown() -> None:
     """Leaves the other ranks."""
-    engine().shutdown()
+    current_engine().shutdown()
 
 
 def is_initialized() -> bool:
     """Whether `init()` was called, and `shutdown()` not since."""
-    return engine().is_initialized()
+    return current_engine().is_initialized()
 
 
 def size() -> int:

@@ -1,5 +1,7 @@
 """Chooses how overflows are detected, by what the machine has."""
 
+from typing import Optional
+
 from npu_migrate.runtime import vendor
 from npu_migrate.runtime.overflow.gradient_finiteness import GradientFiniteness
 from npu_migrate.runtime.overflow.npu_float_status import NpuFloatStatus
@@ -15,9 +17,16 @@ def choose_overflow_source() -> OverflowSource:
     the finiteness of the gradients; elsewhere in saturation mode, the default, what an NPU would
     make of them is simulated as well.
     """
-    library = vendor.op_library()
-    if library is not None:
-        return GradientFiniteness() if vendor.inf_nan_mode() else NpuFloatStatus(library)
+    if vendor.has_vendor_bridge():
+        return npu_register() or GradientFiniteness()
     if overflow_mode() is OverflowMode.SATURATION:
         return SimulatedSaturation()
     return GradientFiniteness()
+
+
+def npu_register() -> Optional[NpuFloatStatus]:
+    """The register of an NPU that saturates; None on any other machine."""
+    library = vendor.op_library()
+    if library is None or vendor.inf_nan_mode():
+        return None
+    return NpuFloatStatus(library)

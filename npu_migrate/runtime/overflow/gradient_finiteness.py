@@ -11,7 +11,10 @@ class GradientFiniteness(OverflowSource):
     """Judges by the gradients that are handed in, and keeps no state.
 
     This is what `tf.contrib.mixed_precision.LossScaleOptimizer` does, at a third of the cost.
+    Gradients averaged over the ranks hold Inf or NaN on all of them.
     """
+
+    is_register = False
 
     def status(self, gradients: Sequence[Gradient]) -> tf.Tensor:
         """See base class; shape [1]."""

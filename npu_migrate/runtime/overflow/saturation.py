@@ -26,6 +26,8 @@ class SimulatedSaturation(GradientFiniteness):
     found when they are applied.
     """
 
+    is_register = True
+
     def __init__(self) -> None:
         name = tf.get_default_graph().unique_name("npu_float_register")
         self._register = FloatRegister(name)
@@ -87,7 +89,8 @@ def _saturate(value: tf.Tensor, unscale: Optional[tf.Tensor]) -> tf.Tensor:
     largest = tf.constant(dtype.max, dtype)
     if unscale is not None:
         largest *= tf.cast(unscale, dtype)
-    without_nan = tf.where_v2(tf.math.is_nan(value), tf.zeros_like(value), value)
+    # A scalar zero: Grappler would keep `zeros_like` as a constant of the gradient's size.
+    without_nan = tf.where_v2(tf.math.is_nan(value), tf.zeros([], dtype), value)
     return tf.maximum(tf.minimum(without_nan, largest), -largest)
 
 

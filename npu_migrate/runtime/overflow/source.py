@@ -13,8 +13,9 @@ GradsAndVars = List[Tuple[Gradient, Any]]
 class OverflowSource(abc.ABC):
     """Where one loss-scaling optimizer learns that an overflow happened."""
 
-    #: Whether each rank knows only of its own overflows, so that they must be summed.
-    per_rank = True
+    #: Whether this is a status register: ranks know only of their own overflows and must sum them,
+    #: and a manager may say that it is not to be looked at.
+    is_register = True
 
     @abc.abstractmethod
     def status(self, gradients: Sequence[Gradient]) -> tf.Tensor:

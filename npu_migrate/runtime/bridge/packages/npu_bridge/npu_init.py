@@ -1,61 +1,38 @@
 """Stand-in for the vendor's module of this name: everything a script needs, in one import."""
 
 import os
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 import tensorflow as tf
 from hccl.manage.api import (
-    create_group,
-    destroy_group,
     get_local_rank_id,
     get_local_rank_size,
     get_rank_id,
     get_rank_size,
 )
-from hccl.split.api import set_split_strategy_by_idx, set_split_strategy_by_size
-from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
+from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import session
 from tensorflow.python.keras import backend
 from tensorflow.python.training import session_run_hook
 
 from npu_bridge.estimator import npu_ops
-from npu_bridge.estimator.npu import keras_to_npu, npu_scope, npu_strategy, util
+from npu_bridge.estimator.npu import util
 from npu_bridge.estimator.npu.npu_callbacks import NPUBroadcastGlobalVariablesCallback
-from npu_bridge.estimator.npu.npu_config import (
-    DumpConfig,
-    DynamicInputConfig,
-    MemoryConfig,
-    NPURunConfig,
-    ProfilingConfig,
-)
-from npu_bridge.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 from npu_bridge.estimator.npu.npu_hook import (
     NPUBroadcastGlobalVariablesHook,
-    NPUCheckpointSaverHook,
-    NPUOutputTensorHook,
 )
-from npu_bridge.estimator.npu.npu_loss_scale_manager import (
-    ExponentialUpdateLossScaleManager,
-    FixedLossScaleManager,
-)
-from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge.estimator.npu.npu_optimizer import (
     KerasDistributeOptimizer,
     NPUDistributedOptimizer,
-    NPUOptimizer,
-    npu_allreduce,
-    npu_distributed_optimizer_wrapper,
 )
-from npu_bridge.estimator.npu_unary_ops import npu_unary_ops
-from npu_bridge.hccl import hccl_ops
 
 # `tf` is here for scripts that take it from `import *`.
 # No __all__: like the vendor's, `import *` brings every public name, the imported ones too.
 
 
 def npu_hooks_append(hooks_list: Any = ()) -> List[Any]:
-    """The list of hooks with one that broadcasts the variables of rank 0; a new list for a tuple."""
+    """The list of hooks with one more, that broadcasts rank 0's variables; of a tuple a new one."""
     hooks = hooks_list if isinstance(hooks_list, list) else []
     hooks.append(NPUBroadcastGlobalVariablesHook(0, int(os.getenv("RANK_ID", "0"))))
     return hooks
@@ -68,7 +45,9 @@ def npu_callbacks_append(callbacks_list: Any = ()) -> List[Any]:
     return callbacks
 
 
-def npu_config_proto(config_proto: Optional[config_pb2.ConfigProto] = None) -> config_pb2.ConfigProto:
+def npu_config_proto(
+    config_proto: Any = None,
+) -> config_pb2.ConfigProto:
     """A session configuration that runs on the NPU, and on a CPU where there is none.
 
     Args:
@@ -87,7 +66,9 @@ def npu_config_proto(config_proto: Optional[config_pb2.ConfigProto] = None) -> c
     return config
 
 
-def npu_graph_options(graph_options: Optional[config_pb2.GraphOptions] = None) -> config_pb2.GraphOptions:
+def npu_graph_options(
+    graph_options: Any = None,
+) -> config_pb2.GraphOptions:
     """Graph options with XLA's compiler off."""
     is_given = isinstance(graph_options, config_pb2.GraphOptions)
     options = graph_options if is_given else config_pb2.GraphOptions()
@@ -95,9 +76,7 @@ def npu_graph_options(graph_options: Optional[config_pb2.GraphOptions] = None) -
     return options
 
 
-def npu_optimizer_options(
-    optimizer_options: Optional[config_pb2.OptimizerOptions] = None,
-) -> config_pb2.OptimizerOptions:
+def npu_optimizer_options(optimizer_options: Any = None) -> config_pb2.OptimizerOptions:
     """Optimizer options with XLA's compiler off."""
     is_given = isinstance(optimizer_options, config_pb2.OptimizerOptions)
     options = optimizer_options if is_given else config_pb2.OptimizerOptions()
@@ -105,9 +84,7 @@ def npu_optimizer_options(
     return options
 
 
-def npu_run_config_init(
-    run_config: Optional[tf.estimator.RunConfig] = None,
-) -> tf.estimator.RunConfig:
+def npu_run_config_init(run_config: Any = None) -> tf.estimator.RunConfig:
     """An Estimator configuration whose sessions run on the NPU.
 
     Args:
@@ -119,20 +96,24 @@ def npu_run_config_init(
     return config
 
 
-def set_keras_session_npu_config(config: Optional[config_pb2.ConfigProto] = None) -> session.Session:
+def set_keras_session_npu_config(
+    config: Any = None,
+) -> session.Session:
     """Makes Keras use a new session that runs on the NPU, and returns it."""
     keras_session = session.Session(config=npu_config_proto(config))
     backend.set_session(keras_session)
     return keras_session
 
 
-def npu_clear_session(config: Optional[config_pb2.ConfigProto] = None) -> None:
+def npu_clear_session(config: Any = None) -> None:
     """Clears Keras's session and gives it a new one that runs on the NPU."""
     backend.clear_session()
     set_keras_session_npu_config(config)
 
 
-def init_resource(config: Optional[config_pb2.ConfigProto] = None) -> Tuple[session.Session, tf.Operation]:
+def init_resource(
+    config: Any = None,
+) -> Tuple[session.Session, tf.Operation]:
     """Joins the other ranks, after which the `get_npu_...` functions know theirs.
 
     Returns:

@@ -4,7 +4,7 @@ from typing import List
 
 from npu_migrate.launch.environment import current_ranks
 from npu_migrate.runtime.engines import WORLD
-from npu_migrate.runtime.engines.engine import check_world
+from npu_migrate.runtime.engines.interface import check_world
 
 
 def get_rank_size(group: str = WORLD) -> int:

@@ -1,8 +1,8 @@
 """Stand-in for the vendor's module of this name: the operations that scripts call by hand."""
 
-import numbers
 from typing import Any, Optional
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 
@@ -42,7 +42,7 @@ def dropout(
     x = tf.convert_to_tensor(x, name="x")
     if not x.dtype.is_floating:
         raise ValueError(f"x must be a floating-point tensor, not {x.dtype.name}")
-    if isinstance(keep_prob, numbers.Real):
+    if isinstance(keep_prob, (int, float, np.number)):
         if not 0 < keep_prob <= 1:
             raise ValueError(f"keep_prob must be in (0, 1], not {keep_prob}")
         if keep_prob == 1:

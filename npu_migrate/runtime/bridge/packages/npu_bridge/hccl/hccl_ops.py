@@ -5,14 +5,16 @@ from typing import Any, List
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.runtime.engines import WORLD, engine
+from npu_migrate.runtime.engines import WORLD, current_engine
 
 
 def allreduce(
     tensor: Any, reduction: str, fusion: int = 1, fusion_id: int = -1, group: str = WORLD
 ) -> tf.Tensor:
     """Reduces a tensor over all ranks by 'max', 'min', 'prod' or 'sum'."""
-    return engine().allreduce(tf.convert_to_tensor(tensor), reduction, group, fusion, fusion_id)
+    return current_engine().allreduce(
+        tf.convert_to_tensor(tensor), reduction, group, fusion, fusion_id
+    )
 
 
 def allgather(
@@ -21,7 +23,7 @@ def allgather(
     """Concatenates the tensors of all ranks along their first dimension."""
     del fusion, fusion_id
     _check_rank_size(rank_size)
-    return engine().allgather(tf.convert_to_tensor(tensor), group)
+    return current_engine().allgather(tf.convert_to_tensor(tensor), group)
 
 
 def broadcast(
@@ -29,7 +31,9 @@ def broadcast(
 ) -> List[tf.Tensor]:
     """The tensors of one rank, on all ranks; takes and returns a list."""
     del fusion, fusion_id
-    return [engine().broadcast(tf.convert_to_tensor(one), root_rank, group) for one in tensor]
+    return [
+        current_engine().broadcast(tf.convert_to_tensor(one), root_rank, group) for one in tensor
+    ]
 
 
 def reduce(
@@ -45,7 +49,7 @@ def reduce(
     The other ranks get their own tensor back, so that a script that uses it there shows.
     """
     tensor = tf.convert_to_tensor(tensor)
-    reduced = engine().allreduce(tensor, reduction, group, fusion, fusion_id)
+    reduced = current_engine().allreduce(tensor, reduction, group, fusion, fusion_id)
     if current_ranks().rank == root_rank:
         return reduced
     with tf.control_dependencies([reduced]):
@@ -62,7 +66,9 @@ def reduce_scatter(
 ) -> tf.Tensor:
     """Reduces a tensor over all ranks and gives each its equal part of the first dimension."""
     _check_rank_size(rank_size)
-    reduced = engine().allreduce(tf.convert_to_tensor(tensor), reduction, group, fusion, fusion_id)
+    reduced = current_engine().allreduce(
+        tf.convert_to_tensor(tensor), reduction, group, fusion, fusion_id
+    )
     rows = tf.shape(reduced)[0] // rank_size
     start = current_ranks().rank * rows
     return reduced[start : start + rows]

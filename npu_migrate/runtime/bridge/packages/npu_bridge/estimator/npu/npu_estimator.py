@@ -3,12 +3,12 @@
 from typing import Any, Callable, Dict, Optional
 
 import tensorflow.compat.v1 as tf
-from absl import logging
 from tensorflow.python.util import function_utils
 
 from npu_bridge.estimator.npu.npu_config import NPURunConfig
 from npu_bridge.estimator.npu.npu_hook import NPUBroadcastGlobalVariablesHook
 from npu_migrate.launch.environment import current_ranks
+from npu_migrate.runtime.log import log
 
 
 class NPUEstimatorSpec(tf.estimator.EstimatorSpec):
@@ -96,7 +96,7 @@ def _with_broadcast(model_fn: Callable[..., Any], config: NPURunConfig) -> Calla
         kwargs = {name: value for name, value in arguments.items() if name in takes}
         spec = model_fn(features, **kwargs)
         if getattr(spec, "_host_call", None) is not None:
-            logging.warning("host_call runs only on the NPU; here it is left out")
+            log.warning("host_call runs only on the NPU; here it is left out")
         trains_with_others = mode == tf.estimator.ModeKeys.TRAIN and current_ranks().size > 1
         if not trains_with_others or config.horovod_mode:
             return spec

@@ -3,9 +3,9 @@
 from typing import Any, Callable, Dict, List, Optional
 
 import tensorflow.compat.v1 as tf
-from absl import logging
 
 from npu_migrate.launch.environment import current_ranks
+from npu_migrate.runtime.log import log
 from npu_migrate.runtime.ops_adapter import BroadcastGlobalVariablesHook
 
 
@@ -20,7 +20,7 @@ class NPUBroadcastGlobalVariablesHook(BroadcastGlobalVariablesHook):
     def __init__(self, root_rank: Optional[int] = None, index: Optional[int] = None):
         super().__init__(root_rank or 0)
         if index is not None and index != current_ranks().rank:
-            logging.warning("index is %d, but this is rank %d", index, current_ranks().rank)
+            log.warning("index is %d, but this is rank %d", index, current_ranks().rank)
 
 
 class NPUCheckpointSaverHook(tf.train.CheckpointSaverHook):

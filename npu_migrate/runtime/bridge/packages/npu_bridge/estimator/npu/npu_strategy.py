@@ -1,4 +1,4 @@
-"""Stand-in for the vendor's module of this name: a distribution strategy of one device a process."""
+"""Stand-in for the vendor's module of this name: one device a process."""
 
 from typing import Any
 

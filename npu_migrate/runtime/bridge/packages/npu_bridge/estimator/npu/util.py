@@ -4,9 +4,9 @@ import os
 from typing import Any, Dict, List
 
 import tensorflow.compat.v1 as tf
-from absl import logging
 
 from npu_migrate.launch.environment import RankEnvironmentError
+from npu_migrate.runtime.log import log
 
 _values: Dict[str, Any] = {}
 
@@ -86,7 +86,7 @@ def _once(train_op: tf.Operation, iterations_per_loop: int) -> tf.Operation:
 
 
 def _warn_of_iterations(iterations_per_loop: int) -> None:
-    logging.warning(
+    log.warning(
         "iterations_per_loop is %d: on the NPU each session.run trains so many steps, here one",
         iterations_per_loop,
     )

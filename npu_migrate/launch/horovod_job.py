@@ -1,0 +1,93 @@
+"""Several processes without NPU: Horovod's launcher starts them, Gloo connects them."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from typing import List, Optional
+
+from npu_migrate.launch.job import (
+    GRACE,
+    Failure,
+    FirstFailure,
+    ending,
+    explain,
+    pump,
+    start,
+)
+from npu_migrate.launch.output import RankOutput
+
+_RANK_LINE = re.compile(r"\[(\d+)\]<(stdout|stderr)>:(.*)", re.DOTALL)
+_EXIT_LINE = re.compile(r"Process (\d+) exit with status code (\d+)\.")
+
+
+class HorovodMissing(Exception):
+    """Horovod is not installed."""
+
+
+def run_with_horovod(command: List[str], processes: int, hosts: Optional[str]) -> Optional[Failure]:
+    """Runs a command in several processes, and ends all when one fails.
+
+    Args:
+      command: what each rank runs.
+      processes: how many ranks.
+      hosts: where, as `host1:slots,host2:slots`; by default all here.
+
+    Returns:
+      The first failure, or None if all ranks ended well. Rank -1 stands for the launcher.
+
+    Raises:
+      HorovodMissing: Horovod is not installed.
+      Interrupted: the job was asked to end, and has.
+    """
+    if importlib.util.find_spec("horovod") is None:
+        raise HorovodMissing(
+            "several processes without an NPU need Horovod: pip install 'npu-migrate[distributed]'"
+        )
+    output, first = RankOutput(), FirstFailure()
+    said: List[str] = []
+
+    def handle(text: str) -> None:
+        line = _RANK_LINE.match(text)
+        exited = _EXIT_LINE.match(text)
+        if line is None:
+            said.append(text)
+            if exited is not None:
+                first.report(int(exited.group(1)), int(exited.group(2)))
+            return
+        rank, is_error, text = int(line.group(1)), line.group(2) == "stderr", line.group(3)
+        if not first.report_if_marked(rank, text):
+            output.line(rank, text, is_error)
+
+    launcher = start(_launcher(command, processes, hosts), {})
+    readers = [pump(launcher.stdout, handle), pump(launcher.stderr, handle)]
+    with ending([launcher]):
+        _wait(launcher, first)
+    for reader in readers:
+        reader.join(GRACE)
+    failure = first.get()
+    if failure is not None:
+        explain(failure, output)
+    elif launcher.returncode:
+        failure = Failure(-1, launcher.returncode)
+        _explain_launcher(said)
+    return failure
+
+
+def _launcher(command: List[str], processes: int, hosts: Optional[str]) -> List[str]:
+    where = ["-H", hosts or f"localhost:{processes}"]
+    start_horovod = [sys.executable, "-m", "horovod.runner.launch"]
+    return [*start_horovod, "--gloo", "-np", str(processes), *where, *command]
+
+
+def _wait(launcher: "subprocess.Popen[str]", first: FirstFailure) -> None:
+    while launcher.poll() is None and not first.is_overdue():
+        try:
+            launcher.wait(0.2)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _explain_launcher(said: List[str]) -> None:
+    lines = "".join(f"    {line}\n" for line in said[-10:])
+    print(f"npu-run: Horovod's launcher failed and said:\n{lines}", file=sys.stderr, end="")

@@ -1,0 +1,196 @@
+"""The processes of one job on this machine: started together, ended together."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+
+from npu_migrate.launch.output import RankOutput
+from npu_migrate.launch.script import FAILURE_MARK
+
+#: Seconds that a process gets to end by itself before it is killed.
+GRACE = 5.0
+#: Seconds that a rank which said that it failed gets to be gone.
+FAREWELL = 15.0
+
+
+class Failure(NamedTuple):
+    """The first rank that failed, and its exit code."""
+
+    rank: int
+    exit_code: int
+
+
+class Interrupted(Exception):
+    """Someone asked `npu-run` to end: Ctrl-C, or a signal to terminate."""
+
+
+class FirstFailure:
+    """Remembers the first failure reported, and when."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failure: Optional[Failure] = None
+        self._since = 0.0
+
+    def report(self, rank: int, exit_code: int) -> None:
+        """Records a failure, unless one is known already."""
+        with self._lock:
+            if self._failure is None:
+                self._failure = Failure(rank, exit_code)
+                self._since = time.monotonic()
+
+    def report_if_marked(self, rank: int, text: str) -> bool:
+        """Records the failure if a line of output is the mark of one; returns whether it is."""
+        if not text.startswith(FAILURE_MARK):
+            return False
+        self.report(rank, int(text[len(FAILURE_MARK) :]))
+        return True
+
+    def get(self) -> Optional[Failure]:
+        """The first failure, if there was one."""
+        with self._lock:
+            return self._failure
+
+    def is_overdue(self) -> bool:
+        """Whether the failed rank had long enough to be gone."""
+        with self._lock:
+            return self._failure is not None and time.monotonic() - self._since > FAREWELL
+
+
+def run_ranks(command: List[str], environments: Dict[int, Dict[str, str]]) -> Optional[Failure]:
+    """Runs a command once for each rank, and ends all when one fails.
+
+    Args:
+      command: what each rank runs.
+      environments: for each rank of this machine its variables, besides those of this process.
+
+    Returns:
+      The first failure, or None if all ranks ended well.
+
+    Raises:
+      Interrupted: the job was asked to end, and has.
+    """
+    output, first = RankOutput(), FirstFailure()
+    processes = {
+        rank: start(command, variables) for rank, variables in sorted(environments.items())
+    }
+    readers = [
+        reader
+        for rank, process in processes.items()
+        for reader in _readers(rank, process, output, first)
+    ]
+    with ending(list(processes.values())):
+        _wait(processes, first)
+    for reader in readers:
+        reader.join(GRACE)
+    failure = first.get()
+    if failure is not None:
+        explain(failure, output)
+    return failure
+
+
+def start(command: List[str], variables: Dict[str, str]) -> "subprocess.Popen[str]":
+    """Starts a command in a process group of its own, with its output in pipes."""
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        errors="replace",
+        start_new_session=True,
+    )
+
+
+@contextlib.contextmanager
+def ending(processes: List["subprocess.Popen[str]"]) -> Iterator[None]:
+    """Ends the processes when the block does, however it does; SIGTERM is like Ctrl-C.
+
+    Raises:
+      Interrupted: Ctrl-C, or a signal to terminate.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        _end(processes)
+
+
+def explain(failure: Failure, output: RankOutput) -> None:
+    """Says on standard error which rank failed first, and shows its last lines."""
+    lines = "".join(f"    {line}\n" for line in output.tail(failure.rank))
+    print(
+        f"npu-run: rank {failure.rank} failed first, with exit code {failure.exit_code}"
+        f"{_signal_name(failure.exit_code)}; the others were ended. Its last lines:\n{lines}",
+        file=sys.stderr,
+        end="",
+        flush=True,
+    )
+
+
+def pump(stream: Any, handle: Any) -> threading.Thread:
+    """Hands each line of a stream to a function, in a thread of its own."""
+
+    def read() -> None:
+        with stream:
+            for line in stream:
+                handle(line.rstrip("\n"))
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return thread
+
+
+def _readers(
+    rank: int, process: "subprocess.Popen[str]", output: RankOutput, first: FirstFailure
+) -> List[threading.Thread]:
+    def handle_error(text: str) -> None:
+        if not first.report_if_marked(rank, text):
+            output.line(rank, text, is_error=True)
+
+    return [
+        pump(process.stdout, lambda text: output.line(rank, text, is_error=False)),
+        pump(process.stderr, handle_error),
+    ]
+
+
+def _wait(processes: Dict[int, "subprocess.Popen[str]"], first: FirstFailure) -> None:
+    running = dict(processes)
+    while running and not first.is_overdue():
+        for rank, process in list(running.items()):
+            code = process.poll()
+            if code is None:
+                continue
+            del running[rank]
+            if code:
+                first.report(rank, code if code > 0 else 128 - code)
+                return
+        time.sleep(0.05)
+
+
+def _end(processes: List["subprocess.Popen[str]"]) -> None:
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + GRACE
+        for process in processes:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal_number)
+        for process in processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+
+
+def _signal_name(exit_code: int) -> str:
+    with contextlib.suppress(ValueError):
+        if exit_code > 128:
+            return f" ({signal.Signals(exit_code - 128).name})"
+    return ""
