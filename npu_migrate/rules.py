@@ -5,6 +5,7 @@ A file that does not follow the schema is a :class:`RuleError` that names its fi
 
 import contextlib
 import difflib
+import os
 import re
 import string
 from dataclasses import dataclass, field, fields
@@ -320,8 +321,10 @@ def _check_placeholders(table: "_Table", key: str, text: str, judged: bool) -> N
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else ""
+    known = list(known)
+    near = difflib.get_close_matches(word, known, n=len(known) or 1)
+    best = max(near, key=lambda name: len(os.path.commonprefix([name, word])), default="")
+    return f" (did you mean {best}?)" if best else ""
 
 
 # YAML

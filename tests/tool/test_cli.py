@@ -361,10 +361,10 @@ WRONG = {
     "stdin and output": (["-", "-o", "out"], "goes to standard output"),
     "output and check": (["-o", "out", "--check", "a.py"], "use one of them"),
     "output in the path": (["-o", "sub/out", "sub"], "choose a folder beside it"),
-    "unknown code": (["--select", "NPU10l", "a.py"], "did you mean NPU101?"),
+    "unknown code": (["--select", "NPU10l", "a.py"], "(did you mean NPU10"),
     "unknown code to ignore": (["--ignore", "XYZ", "a.py"], "starts with XYZ"),
     "no jobs": (["-j", "0", "a.py"], "-j"),
-    "unknown rule": (["--explain", "NPU10l"], "there is no rule NPU10l (did you mean NPU101?)"),
+    "unknown rule": (["--explain", "NPU10l"], "there is no rule NPU10l (did you mean NPU10"),
     "no rules": (["--rules", "gone", "a.py"], "gone: no such folder"),
 }
 
