@@ -125,17 +125,6 @@ class Rules:
         by_match = {match: rule for rule in by_code.values() for match in rule.match}
         return cls(by_code, by_match, canonical, exact)
 
-    def canonical_name(self, name: str) -> str:
-        """The one name of what several paths lead to; the longest known prefix decides."""
-        if name in self.exact:
-            return self.exact[name]
-        head = name
-        while head:
-            if head in self.canonical:
-                return self.canonical[head] + name[len(head) :]
-            head = head.rpartition(".")[0]
-        return name
-
     def select(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> "Rules":
         """The rules whose codes start with one of ``select`` (or all) and none of ``ignore``.
 

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from npu_migrate.plan import Status
-from npu_migrate.rules import RuleError, Rules, UnknownCode, load
+from npu_migrate.rules import RuleError, UnknownCode, load
 
 HEAD = """\
 family: loss scaling
@@ -96,24 +96,6 @@ def test_names(own):
     loaded = own(a=HEAD + RULE, names=names)
     assert loaded.canonical["tensorflow.compat.v1"] == "tensorflow"
     assert loaded.exact["a.b"] == "c"
-
-
-@pytest.mark.parametrize(
-    "name, canonical",
-    [
-        ("tf.compat.v1.train.Optimizer", "tf.train.Optimizer"),
-        ("tf.compat.v1", "tf"),
-        ("tf.compat.v1beta", "tf.compat.v1beta"),
-        ("tf.compat.v1.private.x", "tf.public.x"),
-        ("tf.compat.v1.odd", "tf.even"),
-        ("other", "other"),
-        ("", ""),
-    ],
-)
-def test_canonical_names(name, canonical):
-    prefixes = {"tf.compat.v1": "tf", "tf.compat.v1.private": "tf.public"}
-    table = Rules.of((), prefixes, {"tf.compat.v1.odd": "tf.even"})
-    assert table.canonical_name(name) == canonical
 
 
 def changed(old, new):
