@@ -1,21 +1,22 @@
-"""Carries the rules out over the files of a run: read all, link, then plan and rewrite each.
+"""Carries the rules out over the files of a run, in three passes.
 
-The first pass keeps only a few facts of each file, never its tree, so that a run over thousands of
-files needs little more memory than its largest one.
+The first reads the names of every file and links them; the second reads what the files do with
+optimizers and the global step, which needs those names; the third plans and rewrites each file by
+itself. Between the passes only facts remain of most files, not their trees, so that a run over
+thousands of files needs little more memory than its largest one.
 """
 
-import ast
 import re
 from dataclasses import dataclass, replace
 from typing import Dict, Iterator, Optional, Pattern, Sequence, Tuple
 
 from npu_migrate.canonical import Canonical
-from npu_migrate.facts import FileFacts, RunFacts
+from npu_migrate.facts import NameFacts, RunFacts, StepFacts
 from npu_migrate.layout import Layout
-from npu_migrate.link import link
+from npu_migrate.link import link_names, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
-from npu_migrate.migrations.survey import survey
+from npu_migrate.migrations.survey import name_facts, step_facts
 from npu_migrate.names import Index, Resolution, exports
 from npu_migrate.plan import Finding, Plan, Status
 from npu_migrate.rewrite import RewriteError, rewrite
@@ -24,6 +25,9 @@ from npu_migrate.sources import Source, SourceError, parse
 
 WORDS = r"Optimizer|apply_gradients|mixed_precision|LossScale|horovod|hvd|is_finite|is_nan|is_inf"
 """A file with none of these words has nothing that the migrations reason about."""
+
+KEPT_BYTES = 1_000_000
+"""Source bytes whose indexes are kept between the passes; what is beyond is read again."""
 
 
 @dataclass(frozen=True)
@@ -48,63 +52,85 @@ class FileResult:
 
 
 @dataclass(frozen=True)
-class _Surveyed:
+class _Read:
     """What the first pass leaves of a file."""
 
     source: Source
-    facts: Optional[FileFacts] = None
+    names: Optional[NameFacts] = None
     interesting: bool = False
     error: Optional[SourceError] = None
 
 
 def migrate(sources: Sequence[Source], rules: Rules, options: Options) -> Iterator[FileResult]:
     """The results in the order of ``sources``; a bad file is a result with an error."""
-    layout = Layout(source.path for source in sources)
-    reader = _Reader(layout, rules)
-    surveyed = [reader.survey(source) for source in sources]
-    facts = [s.facts for s in surveyed if s.facts is not None]
-    run = link(facts, (name for rule in rules.by_code.values() for name in rule.match))
+    reader = _Reader(Layout(source.path for source in sources), rules)
+    files = [reader.read(source) for source in sources]
+    matched = (name for rule in rules.by_code.values() for name in rule.match)
+    run = link_names([f.names for f in files if f.names is not None], matched)
+    steps = [reader.steps(f.source, run) for f in files if f.interesting]
+    run = link_steps(run, [facts for facts in steps if facts is not None])
     chosen = {r.name: r for r in rules.select(options.select, options.ignore).by_code.values()}
     migrator = _Migrator(reader, run, chosen, options)
-    for item in surveyed:
-        yield migrator.result(item)
+    for file in files:
+        yield migrator.result(file)
 
 
 class _Reader:
-    """Reads files into indexes."""
+    """Reads files into indexes, and keeps the first few of them from pass to pass."""
 
     def __init__(self, layout: Layout, rules: Rules) -> None:
         self._layout = layout
-        self._rules = rules
         self._canonical = Canonical(rules.canonical, rules.exact)
         self._words = _words(rules)
+        self._kept: Dict[str, Tuple[bytes, Index]] = {}
+        self._room = KEPT_BYTES
 
-    def survey(self, source: Source) -> _Surveyed:
+    def read(self, source: Source) -> _Read:
+        """The first pass over a file."""
         try:
             data = source.read()
-            tree = parse(data, source.path)
+            interesting = self._words.search(data) is not None
+            index = self._new_index(data, source.path)
+            if interesting:
+                self._keep(source.path, data, index)
+                return _Read(source, name_facts(index), True)
+            return _Read(source, NameFacts(index.module, exports(index)))
         except SourceError as error:
-            return _Surveyed(source, error=error)
-        interesting = self._words.search(data) is not None
-        try:
-            index = self.index(tree, source.path)
-            facts = survey(index) if interesting else _exports_only(index)
+            return _Read(source, error=error)
         except RecursionError:
-            return _Surveyed(source, error=_too_deep(source.path))
-        return _Surveyed(source, facts, interesting)
+            return _Read(source, error=_too_deep(source.path))
 
-    def index(self, tree: ast.Module, path: str) -> Index:
+    def steps(self, source: Source, run: RunFacts) -> Optional[StepFacts]:
+        """The second pass; ``None`` for a file that can no longer be read."""
+        try:
+            return step_facts(self.index(source, run)[1])
+        except (SourceError, RecursionError):
+            return None
+
+    def index(self, source: Source, run: RunFacts) -> Tuple[bytes, Index]:
+        """A file and its index, which knows the other files of the run."""
+        kept = self._kept.get(source.path)
+        if kept is None:
+            data = source.read()
+            kept = data, self._new_index(data, source.path)
+        index = kept[1]
+        uses_horovod = run.uses_horovod(index.module)
+        index.attach(run.project, _horovod_by_name if uses_horovod else _unknown)
+        return kept
+
+    def _keep(self, path: str, data: bytes, index: Index) -> None:
+        if len(data) <= self._room:
+            self._room -= len(data)
+            self._kept[path] = data, index
+
+    def _new_index(self, data: bytes, path: str) -> Index:
         layout = self._layout
         return Index(
-            tree,
+            parse(data, path),
             layout.module(path),
             lambda dotted, level: layout.resolve(path, dotted, level),
             self._canonical,
         )
-
-
-def _exports_only(index: Index) -> FileFacts:
-    return FileFacts(index.module, exports(index))
 
 
 def _words(rules: Rules) -> Pattern[bytes]:
@@ -128,24 +154,27 @@ class _Migrator:
         self._rules = rules
         self._options = options
 
-    def result(self, item: _Surveyed) -> FileResult:
-        path = item.source.path
-        if item.error is not None:
-            return FileResult(path, b"", b"", error=item.error)
+    def result(self, file: _Read) -> FileResult:
+        """The third pass over a file."""
+        path = file.source.path
+        if file.error is not None:
+            return FileResult(path, b"", b"", error=file.error)
         try:
-            data = item.source.read()
-            if not item.interesting:
+            if not file.interesting:
+                data = file.source.read()
                 return FileResult(path, data, data)
-            return self._migrated(path, data)
+            data, index = self._reader.index(file.source, self._run)
+            return self._migrated(path, data, index)
         except SourceError as error:
             return FileResult(path, b"", b"", error=error)
+        except RecursionError:
+            return FileResult(path, b"", b"", error=_too_deep(path))
 
-    def _migrated(self, path: str, data: bytes) -> FileResult:
-        tree = parse(data, path)
-        plan = self._plan(path, data, tree)
+    def _migrated(self, path: str, data: bytes, index: Index) -> FileResult:
+        plan = self._plan(path, data, index)
         findings = tuple(sorted(plan.findings, key=lambda f: (f.line, f.column, f.code)))
         try:
-            rewritten = rewrite(data, tree, plan.edits)
+            rewritten = rewrite(data, index.tree, plan.edits)
         except RewriteError as error:
             return FileResult(path, data, data, _left(findings, str(error)), _unwritten(path, error))
         if rewritten.failed:
@@ -153,23 +182,21 @@ class _Migrator:
             return FileResult(path, data, data, _left(findings, "its text could not be matched"))
         return FileResult(path, data, rewritten.data, findings)
 
-    def _plan(self, path: str, data: bytes, tree: ast.Module) -> Plan:
-        index = self._reader.index(tree, path)
-        index.project = self._run.project
-        if self._run.uses_horovod(index.module):
-            index.convention = _horovod_by_name
+    def _plan(self, path: str, data: bytes, index: Index) -> Plan:
         lines = tuple(data.decode("utf-8", "replace").splitlines())
-        context = Context(
-            path, index, self._rules, self._run, self._options.removed == "comment", lines
-        )
-        return plan_file(context)
+        comment_out = self._options.removed == "comment"
+        return plan_file(Context(path, index, self._rules, self._run, comment_out, lines))
+
+
+def _unknown(name: str) -> Resolution:
+    return Resolution(frozenset(), unknown=True)
 
 
 def _horovod_by_name(name: str) -> Resolution:
     """A parameter called ``hvd`` in a program that uses Horovod."""
     if name.lstrip("_") in ("hvd", "horovod"):
         return Resolution(frozenset(("horovod.tensorflow",)), assumed=True)
-    return Resolution(frozenset(), unknown=True)
+    return _unknown(name)
 
 
 def _left(findings: Sequence[Finding], reason: str) -> Tuple[Finding, ...]:

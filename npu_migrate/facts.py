@@ -57,13 +57,11 @@ class CallFacts:
 
 
 @dataclass(frozen=True)
-class FileFacts:
-    """Everything that a file tells the others."""
+class NameFacts:
+    """The names that a file offers, takes and hands over; read before anything is linked."""
 
     module: str
     exports: Exports
-    classes: Tuple[ClassFacts, ...] = ()
-    regions: Tuple[RegionFacts, ...] = ()
     calls: Tuple[CallFacts, ...] = ()
     functions: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
     """Function -> the names of its positional parameters."""
@@ -73,10 +71,19 @@ class FileFacts:
 
 
 @dataclass(frozen=True)
+class StepFacts:
+    """What a file does with optimizers and the global step; read once names are linked."""
+
+    classes: Tuple[ClassFacts, ...] = ()
+    regions: Tuple[RegionFacts, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What is known of a whole run once every file has been read."""
 
     project: Project = field(default_factory=Project)
+    """The names of all files."""
     classes: Mapping[str, ClassFacts] = field(default_factory=dict)
     moving: FrozenSet[str] = frozenset()
     """Optimizer classes whose ``apply_gradients`` shall move the step."""

@@ -1,13 +1,15 @@
 """Puts together what the files of a run tell each other."""
 
+from dataclasses import replace
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from npu_migrate.facts import (
     CallFacts,
     ClassFacts,
-    FileFacts,
+    NameFacts,
     RegionFacts,
     RunFacts,
+    StepFacts,
     moves_step,
     responsible,
 )
@@ -16,43 +18,24 @@ from npu_migrate.names import Project, Resolution
 Parameter = Tuple[str, str]
 
 
-def link(files: Sequence[FileFacts], replaced: Iterable[str]) -> RunFacts:
-    """Everything that is known of a run once each of its files has been read."""
+def link_names(files: Sequence[NameFacts], replaced: Iterable[str]) -> RunFacts:
+    """What the names of all files say together."""
     project = Project({f.module: f.exports for f in files})
-    classes = {c.name: _linked(c, project) for f in files for c in f.classes}
-    regions = [_linked_region(r, project) for f in files for r in f.regions]
     project.parameters.update(_parameters(files, project))
     return RunFacts(
         project=project,
-        classes=classes,
-        moving=_moving(regions, classes),
         horovod=_programs_with_horovod(files, project),
-        taken=frozenset().union(*(_taken(f, project) for f in files)) if files else frozenset(),
-        fetches=frozenset().union(*(f.fetches for f in files)) if files else frozenset(),
+        taken=frozenset(name for f in files for name in f.exports.takes),
+        fetches=frozenset(fetch for f in files for fetch in f.fetches),
         replaced=frozenset(replaced),
     )
 
 
-def _sole(project: Project, name: str) -> str:
-    return project.lookup(name).sole or name
-
-
-def _linked(facts: ClassFacts, project: Project) -> ClassFacts:
-    bases = tuple(_sole(project, base) for base in facts.bases)
-    return ClassFacts(facts.name, bases, facts.behaviour, facts.needs_step)
-
-
-def _linked_region(facts: RegionFacts, project: Project) -> RegionFacts:
-    origins = tuple(
-        type(o)(_sole(project, o.name), tuple(_sole(project, n) for n in o.inside))
-        for o in facts.origins
-    )
-    return RegionFacts(facts.name, origins, facts.scaled, facts.moves_outside, facts.decidable)
-
-
-def _taken(facts: FileFacts, project: Project) -> Set[str]:
-    """Names that a file takes from others, by the module that it names and by the origin."""
-    return set(facts.exports.takes)
+def link_steps(run: RunFacts, files: Sequence[StepFacts]) -> RunFacts:
+    """The run with its optimizer classes, and which of them shall move the global step."""
+    classes = {c.name: c for f in files for c in f.classes}
+    regions = [region for f in files for region in f.regions]
+    return replace(run, classes=classes, moving=_moving(regions, classes))
 
 
 # The global step ------------------------------------------------------------------------------
@@ -97,7 +80,7 @@ def _all_known(region: RegionFacts, classes: Mapping[str, ClassFacts]) -> bool:
 # Horovod --------------------------------------------------------------------------------------
 
 
-def _programs_with_horovod(files: Sequence[FileFacts], project: Project) -> FrozenSet[str]:
+def _programs_with_horovod(files: Sequence[NameFacts], project: Project) -> FrozenSet[str]:
     """The modules that an import, in either direction, joins to one that imports Horovod."""
     neighbours: Dict[str, Set[str]] = {f.module: set() for f in files}
     for facts in files:
@@ -116,7 +99,7 @@ def _programs_with_horovod(files: Sequence[FileFacts], project: Project) -> Froz
     return frozenset(reached)
 
 
-def _parameters(files: Sequence[FileFacts], project: Project) -> Dict[Parameter, Resolution]:
+def _parameters(files: Sequence[NameFacts], project: Project) -> Dict[Parameter, Resolution]:
     """The parameters that calls in the run hand the Horovod module to, followed to the end."""
     functions = {name: names for f in files for name, names in f.functions.items()}
     calls = [(name, call) for f in files for call in f.calls for name in _callees(call, project)]

@@ -270,6 +270,12 @@ class Index:
         self.root = Scope(tree, None, module)
         _Walk(self, importer).run()
 
+    def attach(self, project: Project, convention: Callable[[str], Resolution]) -> None:
+        """Let names resolve across the files of a run, and parameters by convention."""
+        self.project = project
+        self.convention = convention
+        self._cache.clear()
+
     # Where things stand -----------------------------------------------------------------------
 
     def scope(self, node: ast.AST) -> Scope:

@@ -306,7 +306,7 @@ class Companions:
             inner = self.optimizers.inner(call)
             if inner is None:
                 continue
-            if self.optimizers.scalings(inner):
+            if self.optimizers.always_scaled(inner):
                 self.context.report("scaled-twice", call)
             if any(
                 isinstance(p, ast.Call) and getattr(p.func, "attr", "") in ("minimize",)

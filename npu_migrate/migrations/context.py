@@ -114,6 +114,16 @@ class Context:
         self.wanted.append(Wanted(target, local, use))
         return local
 
+    def known(self, target: str) -> str:
+        """The name under which new code already reaches ``target``; its own where none does."""
+        for wanted in self.wanted:
+            if wanted.target == target:
+                return wanted.local
+        for name, bindings in self.index.root.bindings.items():
+            if any(b.target == target for b in bindings):
+                return name
+        return target.rpartition(".")[2]
+
     def _not_shadowed(self, name: str, use: ast.AST) -> bool:
         reaching = self.index.bindings_at(name, use)
         return bool(reaching) and all(b.scope is self.index.root for b in reaching)

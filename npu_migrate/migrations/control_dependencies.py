@@ -5,41 +5,25 @@ initialisation have no values yet.
 """
 
 import ast
-from typing import List, Optional, Set
+from typing import Dict, List, Optional, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
-from npu_migrate.migrations.loss_scaling import MANAGER_NAME, LossScaling
-from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import FUNCTIONS, WITHS, is_none
-from npu_migrate.plan import InsertStatements, MoveStatement, ReplaceExpression, ReplaceStatement
+from npu_migrate.plan import Edit, InsertStatements, MoveStatement, ReplaceExpression, ReplaceStatement
 
 RULE = "manager-in-control-dependencies"
+MANAGER_NAME = "loss_scale_manager"
+
+Parts = Dict[str, ast.expr]
 
 
 class ControlDependencies:
     """Lifts the managers of one file out of control dependencies."""
 
-    def __init__(self, context: Context, optimizers: Optimizers, scaling: LossScaling) -> None:
+    def __init__(self, context: Context) -> None:
         self.context = context
         self.index = context.index
-        self.optimizers = optimizers
-        self.scaling = scaling
-
-    def run(self) -> None:
-        for call in self.index.calls:
-            if not self.optimizers.is_wrap(call, vocabulary.STATEFUL):
-                continue
-            if self._stays(call):
-                continue
-            block = self.outermost(call)
-            if block is not None:
-                self._lift(call, block)
-
-    def _stays(self, call: ast.Call) -> bool:
-        """Whether a loss-scale object is left as it is (``DynamicLossScale`` does no harm)."""
-        dynamic = self.context.is_named(call.func, (vocabulary.DYNAMIC_LOSS_SCALE,))
-        return dynamic and call not in self.scaling.scales
 
     def outermost(self, node: ast.AST) -> Optional[ast.stmt]:
         """The outermost ``with tf.control_dependencies`` around a node in its own function."""
@@ -51,60 +35,85 @@ class ControlDependencies:
                 for item in ancestor.items:
                     if self._clears(item.context_expr):
                         return found
-                    if self._depends(item.context_expr):
+                    if self.context.calls_to(item.context_expr, vocabulary.CONTROL_DEPENDENCIES):
                         found = ancestor
         return found
-
-    def _depends(self, node: ast.expr) -> bool:
-        return self.context.calls_to(node, vocabulary.CONTROL_DEPENDENCIES)
 
     def _clears(self, node: ast.expr) -> bool:
         if self.context.calls_to(node, "tensorflow.init_scope"):
             return True
-        if not self._depends(node):
+        if not self.context.calls_to(node, vocabulary.CONTROL_DEPENDENCIES):
             return False
         assert isinstance(node, ast.Call)
         return is_none(argument(node, 0, "control_inputs"))
 
-    def _lift(self, call: ast.Call, block: ast.stmt) -> None:
-        statement = self.index.statement(call)
-        symbol = sorted(self.index.resolve(call.func).names)[0]
-        bound = self._bound_in(block)
-        free = not any(
-            isinstance(n, ast.Name) and n.id in bound for a in _values(call) for n in ast.walk(a)
-        )
-        direct = self.index.places[statement].parent is block
-        is_binding = isinstance(statement, ast.Assign) and statement.value is call
-        if is_binding and free and direct and self.index.stands_alone(statement):
-            self.context.report(RULE, call, MoveStatement(statement, block), symbol=symbol)
-        elif is_binding and self.index.stands_alone(statement):
-            tf = self.context.tensorflow(call)
-            code = f"with {tf}.control_dependencies(None):\n    $statement\n"
-            edit = ReplaceStatement(statement, code, variants={"statement": ()})
-            self.context.report(RULE, call, edit, symbol=symbol)
-        else:
-            self._lift_from_expression(call, block, statement, free and direct)
+    def lift(self, call: ast.Call, edit: Optional[Edit], code: str, parts: Parts) -> List[Edit]:
+        """The edits that build a manager; those of its own where no block is in the way.
 
-    def _lift_from_expression(
-        self, call: ast.Call, block: ast.stmt, statement: ast.stmt, movable: bool
-    ) -> None:
-        symbol = sorted(self.index.resolve(call.func).names)[0]
-        if not self._evaluated_once(call, statement) or not self.index.stands_alone(statement):
-            self.context.report(RULE + "-stuck", call, symbol=symbol)
-            return
+        ``edit`` changes the call in its place, ``code`` with ``parts`` is the same call written
+        anew, for when it has to stand elsewhere.
+        """
+        own = [edit] if edit is not None else []
+        block = self.outermost(call)
+        if block is None or RULE not in self.context.rules:
+            return own
+        statement = self.index.statement(call)
+        is_binding = isinstance(statement, ast.Assign) and statement.value is call
+        if is_binding and self.index.stands_alone(statement):
+            self.context.report(RULE, call, self._moved(statement, block, call))
+            return own
+        hoisted = self.hoist(call, call, code, parts)
+        if hoisted is None:
+            self.context.report(RULE + "-stuck", call)
+            return own
+        name, insert = hoisted
+        self.context.report(RULE, call, insert, ReplaceExpression(call, name))
+        return []
+
+    def _moved(self, statement: ast.stmt, block: ast.stmt, call: ast.Call) -> Edit:
+        direct = self.index.places[statement].parent is block
+        if direct and self._is_free(call, block):
+            return MoveStatement(statement, block)
+        tf = self.context.tensorflow(call)
+        code = f"with {tf}.control_dependencies(None):\n    $statement\n"
+        return ReplaceStatement(statement, code, variants={"statement": ()})
+
+    def hoist(
+        self, node: ast.expr, arguments: ast.AST, code: str, parts: Parts
+    ) -> Optional[Tuple[str, InsertStatements]]:
+        """A name for a manager, and the statement before ``node`` that binds it to ``code``.
+
+        ``None`` where ``node`` is not certain to be evaluated once by its statement.
+        """
+        statement, block = self.index.statement(node), self.outermost(node)
+        assert block is not None
+        if not self._evaluated_once(node, statement) or not self.index.stands_alone(statement):
+            return None
         name = self.context.fresh(MANAGER_NAME)
         self.context.claim(name)
-        if movable:
-            insert = InsertStatements(block, f"{name} = $manager\n", parts={"manager": call})
-        else:
-            tf = self.context.tensorflow(call)
-            code = f"with {tf}.control_dependencies(None):\n    {name} = $manager\n"
-            insert = InsertStatements(statement, code, parts={"manager": call})
-        self.context.report(RULE, call, insert, ReplaceExpression(call, name), symbol=symbol)
+        binding = f"{name} = {code}\n"
+        direct = self.index.places[statement].parent is block
+        if direct and self._is_free(arguments, block):
+            return name, InsertStatements(block, binding, parts=parts)
+        tf = self.context.tensorflow(node)
+        binding = f"with {tf}.control_dependencies(None):\n    {binding}"
+        return name, InsertStatements(statement, binding, parts=parts)
 
-    def _evaluated_once(self, call: ast.Call, statement: ast.stmt) -> bool:
-        """Whether a statement evaluates the call exactly once and not on a condition."""
-        for ancestor in self.index.ancestors(call):
+    def _is_free(self, node: ast.AST, block: ast.stmt) -> bool:
+        """Whether nothing that a call is given is bound within the block."""
+        if not isinstance(node, ast.Call):
+            return True
+        bound = self._bound_in(block)
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        return not any(
+            isinstance(name, ast.Name) and name.id in bound
+            for value in values
+            for name in ast.walk(value)
+        )
+
+    def _evaluated_once(self, node: ast.expr, statement: ast.stmt) -> bool:
+        """Whether a statement evaluates a node exactly once and not on a condition."""
+        for ancestor in self.index.ancestors(node):
             if ancestor is statement:
                 return isinstance(statement, (ast.Assign, ast.Expr, ast.Return))
             if not isinstance(
@@ -122,7 +131,11 @@ class ControlDependencies:
         }
 
 
-def _values(call: ast.Call) -> List[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
+def spelled(call: ast.Call, callee: str) -> Tuple[str, Parts]:
+    """A call written anew with another callee, its arguments as parts."""
+    parts: Parts = {f"p{position}": value for position, value in enumerate(call.args)}
+    given = [f"$p{position}" for position in range(len(call.args))]
+    for keyword in call.keywords:
+        parts[f"k_{keyword.arg}"] = keyword.value
+        given.append(f"{keyword.arg}=$k_{keyword.arg}")
+    return f"{callee}({', '.join(given)})", parts

@@ -217,11 +217,18 @@ class Distribution:
                 continue
             ranks = (vocabulary.HOROVOD + ".local_rank", vocabulary.ADAPTER + ".local_rank")
             if self.optimizers.derives_from(statement.value, ranks):
-                self.context.discard(statement)
-                self.context.report(
-                    "visible-device-list", statement, RemoveStatement(statement, comment=False),
-                    symbol=target,
-                )
+                whole = self._holder_of_nothing_else(statement)
+                self.context.discard(whole)
+                edit = RemoveStatement(whole, comment=False)
+                self.context.report("visible-device-list", statement, edit, symbol=target)
+
+    def _holder_of_nothing_else(self, statement: ast.stmt) -> ast.stmt:
+        """The ``if FLAGS.horovod:`` that holds only this statement, or the statement itself."""
+        holder = self.index.places[statement].parent
+        if isinstance(holder, ast.If) and dotted(holder.test) and not holder.orelse:
+            if len(holder.body) == 1:
+                return holder
+        return statement
 
     # Imports ----------------------------------------------------------------------------------
 

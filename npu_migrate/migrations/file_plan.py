@@ -3,7 +3,6 @@
 from npu_migrate.migrations import table, unresolved
 from npu_migrate.migrations.companions import Companions
 from npu_migrate.migrations.context import Context
-from npu_migrate.migrations.control_dependencies import ControlDependencies
 from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
 from npu_migrate.migrations.finite_checks import FiniteChecks
 from npu_migrate.migrations.global_step import GlobalStep
@@ -24,7 +23,6 @@ def plan_file(context: Context) -> Plan:
     nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(index))
     scaling = LossScaling(context, optimizers, nesting)
     scaling.run()
-    ControlDependencies(context, optimizers, scaling).run()
     Distribution(context, optimizers, nesting, scaling).run()
     removal = Removal(context)
     companions = Companions(context, optimizers, scaling)

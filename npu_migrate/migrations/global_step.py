@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Tuple
 
 from npu_migrate.facts import responsible
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import Context
+from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
 from npu_migrate.migrations.step_moves import Judgement, StepMoves, TakenOut
@@ -219,9 +219,12 @@ class GlobalStep:
 
     def _fetched_identity(self, move: Move) -> str:
         """The name of the moved step's tensor where the run fetches it."""
-        for call in self.optimizers.derives_from(move.call, (vocabulary.IDENTITY,)):
-            for keyword in call.keywords:
-                name = literal(keyword.value) if keyword.arg == "name" else None
+        value = self.steps.new_value(move.call)
+        for producer in self.index.producers(value) if value is not None else ():
+            if isinstance(producer, ast.Call) and self.context.calls_to(
+                producer, vocabulary.IDENTITY
+            ):
+                name = literal(argument(producer, 1, "name"))
                 if isinstance(name, str) and f"{name}:0" in self.context.run.fetches:
                     return name
         return ""

@@ -17,6 +17,12 @@ from npu_migrate.migrations.context import (
     argument,
     unpacks,
 )
+from npu_migrate.migrations.control_dependencies import (
+    MANAGER_NAME,
+    ControlDependencies,
+    Parts,
+    spelled,
+)
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import dotted, literal
@@ -30,7 +36,6 @@ RULES = {
 DEFAULTS = ("init_loss_scale=2 ** 15", "incr_every_n_steps=2000", "incr_ratio=2.0")
 """Of ``tf.train.experimental.DynamicLossScale``, under the manager's names."""
 
-MANAGER_NAME = "loss_scale_manager"
 DYNAMIC = (
     f"@dynamic({DEFAULTS[0]}, {DEFAULTS[1]}, decr_every_n_nan_or_inf=1, {DEFAULTS[2]}, "
     "decr_ratio=0.5)"
@@ -55,6 +60,7 @@ class LossScaling:
         self.index = context.index
         self.optimizers = optimizers
         self.nesting = nesting
+        self.dependencies = ControlDependencies(context)
         self.migrated: List[ast.Call] = []
         """The wrapping calls that become the NPU's."""
         self.scales: Set[ast.Call] = set()
@@ -104,10 +110,13 @@ class LossScaling:
                     continue
                 callee = self.context.local(target, call)
                 self.context.discard(call.func)
+                edits: List[Edit] = [EditCall(call, callee)]
+                if target == EXPONENTIAL_MANAGER and not unpacks(call):
+                    edits = self.dependencies.lift(call, edits[0], *spelled(call, callee))
                 self.context.report(
                     rule,
                     call,
-                    EditCall(call, callee),
+                    *edits,
                     symbol=resolution.sole,
                     assumed=resolution.unknown or resolution.assumed,
                 )
@@ -124,7 +133,7 @@ class LossScaling:
             return Verdict("arguments-not-visible", details=(("callee", dotted(wrap.func)),))
         if self._is_keras(wrap, inner):
             return Verdict("keras-loss-scaling", Status.UNSUPPORTED)
-        if self.optimizers.scalings(inner):
+        if self.optimizers.always_scaled(inner):
             return Verdict("scaled-twice")
         if wrap in self.nesting.inside_out:
             return Verdict("averaged-after-unscaling")
@@ -237,7 +246,21 @@ class LossScaling:
 
     def _edits(self, wrap: ast.Call) -> List[Edit]:
         callee = self.context.local(LOSS_SCALE_OPTIMIZER, wrap)
-        source = self._source_of_manager(wrap)
+        source, before = self._hoisted(wrap, self._source_of_manager(wrap))
+        return before + self._wrapping(wrap, callee, source)
+
+    def _hoisted(self, wrap: ast.Call, source: str) -> Tuple[str, List[Edit]]:
+        """A new dynamic manager is built before the control dependencies around its optimizer."""
+        is_new = source.startswith(self.context.known(EXPONENTIAL_MANAGER) + "(")
+        if not is_new or self.dependencies.outermost(wrap) is None:
+            return source, []
+        hoisted = self.dependencies.hoist(wrap, wrap.func, source, {})
+        if hoisted is None:
+            self.context.report("manager-in-control-dependencies-stuck", wrap)
+            return source, []
+        return hoisted[0], [hoisted[1]]
+
+    def _wrapping(self, wrap: ast.Call, callee: str, source: str) -> List[Edit]:
         arguments = self._manager_argument(wrap, source) + self._is_distributed(wrap)
         if wrap in self.nesting.to_swap:
             distributed = self.context.local(DISTRIBUTED_OPTIMIZER, wrap)
@@ -315,7 +338,7 @@ class LossScaling:
         distributed = context.local(DISTRIBUTED_OPTIMIZER, wrap)
         adapter = context.local(vocabulary.ADAPTER, wrap)
         lines = []
-        if "$it" not in source and "$test" not in source:
+        if "$it" not in source and "$test" not in source and not source.isidentifier():
             name = context.fresh(MANAGER_NAME)
             context.claim(name)
             lines.append(f"{name} = {source}")
@@ -401,37 +424,27 @@ class LossScaling:
             )
             self.context.report("fixed-loss-scale", call, edit, symbol=symbol)
         else:
-            self.context.report("dynamic-loss-scale", call, self._dynamic(call), symbol=symbol)
+            callee = self.context.local(EXPONENTIAL_MANAGER, call)
+            code, parts = _dynamic_manager(call, callee)
+            edit = self._renamed(call, callee) or ReplaceExpression(call, code, parts)
+            edits = self.dependencies.lift(call, edit, code, parts)
+            self.context.report("dynamic-loss-scale", call, *edits, symbol=symbol)
 
-    def _dynamic(self, call: ast.Call) -> Edit:
-        callee = self.context.local(EXPONENTIAL_MANAGER, call)
-        init = argument(call, 0, "initial_loss_scale")
-        period = argument(call, 1, "increment_period")
+    def _renamed(self, call: ast.Call, callee: str) -> Optional[Edit]:
+        """The call in its own layout, where it has all of its arguments by keyword."""
+        names = ("initial_loss_scale", "increment_period", "multiplier")
+        if call.args or {k.arg for k in call.keywords} != set(names):
+            return None
         ratio = argument(call, 2, "multiplier")
         inverse = _inverse(ratio)
         parts = {"ratio": ratio} if ratio is not None and "$ratio" in inverse else {}
-        if init is not None and period is not None and ratio is not None and not call.args:
-            return EditCall(
-                call,
-                callee,
-                (
-                    Argument("initial_loss_scale", rename="init_loss_scale"),
-                    Argument("increment_period", rename="incr_every_n_steps"),
-                    Argument("multiplier", rename="incr_ratio"),
-                    Argument("decr_every_n_nan_or_inf", "1"),
-                    Argument("decr_ratio", inverse, parts=parts),
-                ),
-            )
-        given = {"init": init, "period": period, "ratio": ratio}
-        parts = {name: value for name, value in given.items() if value is not None}
-        arguments = (
-            "init_loss_scale=$init" if init is not None else DEFAULTS[0],
-            "incr_every_n_steps=$period" if period is not None else DEFAULTS[1],
-            "decr_every_n_nan_or_inf=1",
-            "incr_ratio=$ratio" if ratio is not None else DEFAULTS[2],
-            f"decr_ratio={inverse}",
+        new = ("init_loss_scale", "incr_every_n_steps", "incr_ratio")
+        renames = [Argument(old, rename=name) for old, name in zip(names, new)]
+        added = (
+            Argument("decr_every_n_nan_or_inf", "1"),
+            Argument("decr_ratio", inverse, parts=parts),
         )
-        return ReplaceExpression(call, f"{callee}({', '.join(arguments)})", parts)
+        return EditCall(call, callee, (*renames, *added))
 
     # A loss-scale object is called for its value; a manager is asked ---------------------------
 
@@ -468,6 +481,24 @@ class LossScaling:
                 self.context.report(
                     "loss-scale-attribute", chain, attribute=chain.attr, symbol=dotted(chain)
                 )
+
+
+def _dynamic_manager(call: ast.Call, callee: str) -> Tuple[str, Parts]:
+    """Source of the manager for a ``DynamicLossScale``, with all five arguments."""
+    given = {
+        "init": argument(call, 0, "initial_loss_scale"),
+        "period": argument(call, 1, "increment_period"),
+        "ratio": argument(call, 2, "multiplier"),
+    }
+    arguments = (
+        "init_loss_scale=$init" if given["init"] is not None else DEFAULTS[0],
+        "incr_every_n_steps=$period" if given["period"] is not None else DEFAULTS[1],
+        "decr_every_n_nan_or_inf=1",
+        "incr_ratio=$ratio" if given["ratio"] is not None else DEFAULTS[2],
+        f"decr_ratio={_inverse(given['ratio'])}",
+    )
+    parts = {name: value for name, value in given.items() if value is not None}
+    return f"{callee}({', '.join(arguments)})", parts
 
 
 def _number_or_string(node: ast.expr) -> object:

@@ -137,6 +137,18 @@ class Optimizers:
         """The loss-scaling wraps that a value may have gone through."""
         return [c for c in self.layers(node) if self.is_wrap(c, vocabulary.SCALED)]
 
+    def always_scaled(self, node: ast.expr) -> bool:
+        """Whether a value has gone through loss scaling on every path."""
+        producers = self.producers(node)
+        return bool(producers) and all(self._is_scaled(producer) for producer in producers)
+
+    def _is_scaled(self, producer: Producer) -> bool:
+        if not isinstance(producer, ast.Call):
+            return False
+        if self.is_wrap(producer, vocabulary.SCALED):
+            return True
+        return any(self.always_scaled(inner) for inner in self._inside(producer))
+
     def distributions(self, node: ast.expr) -> List[ast.Call]:
         """The distributed wraps that a value may have gone through."""
         return [c for c in self.layers(node) if self.is_wrap(c, vocabulary.DISTRIBUTED)]

@@ -149,8 +149,7 @@ class StepMoves:
             predicate = argument(cond, 0, "pred")
             if predicate is None:
                 continue
-            found = self._counts_by_step(predicate, region)
-            if found is not None and self._branch_applies(cond):
+            if self._counts_by_step(predicate, region) and self._branch_applies(cond):
                 return cond
         return None
 
@@ -196,27 +195,35 @@ class StepMoves:
 
     def _uses_in(self, branch: ast.expr) -> List[ast.Call]:
         """The uses that a branch of ``tf.cond`` makes itself: a lambda, or a local function."""
+        return [use for use in self.optimizers.uses() if self._in(use, branch)]
+
+    def _applied_in(self, branch: ast.expr) -> List[ast.Call]:
+        """The uses outside a branch whose training op the branch only names."""
+        found = []
+        for holder in self._holders(branch):
+            body = holder.body if isinstance(holder, ast.Lambda) else holder
+            for name in ast.walk(body):
+                if isinstance(name, ast.Name) and name in self.index.parents:
+                    found += [use for use in self._bound_to(name) if not self._in(use, branch)]
+        return found
+
+    def _bound_to(self, name: ast.Name) -> List[ast.Call]:
+        values = [binding.value for binding in self.index.bindings(name)]
+        uses = self.optimizers.uses()
+        return [value for value in values if isinstance(value, ast.Call) and value in uses]
+
+    def _in(self, use: ast.Call, branch: ast.expr) -> bool:
+        return any(self.index.inside(use, holder) for holder in self._holders(branch))
+
+    def _holders(self, branch: ast.expr) -> List[ast.AST]:
+        """What a branch of ``tf.cond`` runs: the expression, and local functions that it names."""
         holders: List[ast.AST] = [branch]
         for name in ast.walk(branch):
             if isinstance(name, ast.Name) and name in self.index.parents:
                 for binding in self.index.bindings(name):
                     if isinstance(binding.definition, FUNCTIONS):
                         holders.append(binding.definition)
-        uses = self.optimizers.uses()
-        return [u for u in uses if any(self.index.inside(u, holder) for holder in holders)]
-
-    def _applied_in(self, branch: ast.expr) -> List[ast.Call]:
-        """The uses outside a branch whose training op the branch returns."""
-        if not isinstance(branch, ast.Lambda):
-            return []
-        return [
-            producer
-            for producer in self.index.producers(branch.body)
-            if isinstance(producer, ast.Call)
-            and isinstance(producer.func, ast.Attribute)
-            and producer.func.attr in ("apply_gradients", "minimize")
-            and not self.index.inside(producer, branch)
-        ]
+        return holders
 
     def _applied_outside_cond(
         self, region: ast.AST, uses: Sequence[ast.Call]

@@ -91,14 +91,18 @@ class Steps:
         adds = dotted(call.func).endswith("assign_add") or getattr(
             call.func, "attr", ""
         ) == "assign_add"
-        names = self.index.resolve(call.func).names
-        position = 1 if names & {vocabulary.ASSIGN, vocabulary.ASSIGN_ADD} else 0
-        value = argument(call, position, "value", "delta")
+        value = self.new_value(call)
         if value is None:
             return False
-        if adds or vocabulary.ASSIGN_ADD in names:
+        if adds or vocabulary.ASSIGN_ADD in self.index.resolve(call.func).names:
             return True
         return self._holds_increment(value, step, set())
+
+    def new_value(self, call: ast.Call) -> Optional[ast.expr]:
+        """What an assignment assigns or adds."""
+        names = self.index.resolve(call.func).names
+        position = 1 if names & {vocabulary.ASSIGN, vocabulary.ASSIGN_ADD} else 0
+        return argument(call, position, "value", "delta")
 
     def _holds_increment(self, value: ast.AST, step: ast.expr, seen: Set[ast.AST]) -> bool:
         """Whether a value is computed from ``step + 1``."""

@@ -1,4 +1,4 @@
-"""What one file tells the others: the first pass over a run."""
+"""What one file tells the others: the first two passes over a run."""
 
 import ast
 from typing import List, Optional, Tuple
@@ -6,10 +6,11 @@ from typing import List, Optional, Tuple
 from npu_migrate.facts import (
     CallFacts,
     ClassFacts,
-    FileFacts,
     Handed,
+    NameFacts,
     OriginFacts,
     RegionFacts,
+    StepFacts,
 )
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.optimizers import Optimizers
@@ -18,19 +19,25 @@ from npu_migrate.migrations.steps import Steps
 from npu_migrate.names import FUNCTIONS, Binding, Index, dotted, exports, parameters
 
 
-def survey(index: Index) -> FileFacts:
-    """Everything that a file tells the others."""
-    optimizers = Optimizers(index)
-    steps = Steps(index, optimizers)
-    return FileFacts(
+def name_facts(index: Index) -> NameFacts:
+    """What a file offers to the others, takes from them and hands over to them."""
+    return NameFacts(
         module=index.module,
         exports=exports(index),
-        classes=tuple(_class_facts(index, steps, node) for node in index.classes),
-        regions=tuple(_region_facts(index, optimizers, steps)),
         calls=tuple(_call_facts(index)),
         functions={index.qualname(f): tuple(parameters(f)) for f in index.functions},
         uses_horovod=_imports_horovod(index),
         fetches=frozenset(s for s in index.strings if s.endswith(":0") and len(s) < 200),
+    )
+
+
+def step_facts(index: Index) -> StepFacts:
+    """What a file does with optimizers and the global step; its index knows the others."""
+    optimizers = Optimizers(index)
+    steps = Steps(index, optimizers)
+    return StepFacts(
+        classes=tuple(_class_facts(index, steps, node) for node in index.classes),
+        regions=tuple(_region_facts(index, optimizers, steps)),
     )
 
 
