@@ -86,12 +86,13 @@ def saturated(grads_and_vars: GradsAndVars) -> GradsAndVars:
 
 def _saturate(value: tf.Tensor, unscale: Optional[tf.Tensor]) -> tf.Tensor:
     dtype = value.dtype.base_dtype
-    largest = tf.constant(dtype.max, dtype)
+    largest = tf.constant(dtype.max, tf.float32)
     if unscale is not None:
-        largest *= tf.cast(unscale, dtype)
+        largest *= unscale
+    wide = tf.cast(value, tf.float32)
     # A scalar zero: Grappler would keep `zeros_like` as a constant of the gradient's size.
-    without_nan = tf.where_v2(tf.math.is_nan(value), tf.zeros([], dtype), value)
-    return tf.maximum(tf.minimum(without_nan, largest), -largest)
+    without_nan = tf.where_v2(tf.math.is_nan(wide), 0.0, wide)
+    return tf.cast(tf.maximum(tf.minimum(without_nan, largest), -largest), dtype)
 
 
 def _with_values(grads_and_vars: GradsAndVars, values: Sequence[tf.Tensor]) -> GradsAndVars:
