@@ -176,7 +176,9 @@ class _Migrator:
         try:
             rewritten = rewrite(data, index.tree, plan.edits)
         except RewriteError as error:
-            return FileResult(path, data, data, _left(findings, str(error)), _unwritten(path, error))
+            return FileResult(
+                path, data, data, _left(findings, str(error)), _unwritten(path, error)
+            )
         if rewritten.failed:
             # A file is never half migrated: one edit that finds no place holds all of them back.
             return FileResult(path, data, data, _left(findings, "its text could not be matched"))
@@ -216,5 +218,3 @@ def _left(findings: Sequence[Finding], reason: str) -> Tuple[Finding, ...]:
 
 def _unwritten(path: str, error: RewriteError) -> SourceError:
     return SourceError(path, f"cannot be rewritten: {error}", "make its changes by hand")
-
-

@@ -25,6 +25,7 @@ from typing import (
     Set,
     Tuple,
     Union,
+    cast,
 )
 
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
@@ -297,9 +298,7 @@ class Index:
         """Defaults of a lambda and the first iterable of a comprehension belong outside."""
         if isinstance(owner, ast.Lambda):
             return child is owner.args
-        if isinstance(owner, COMPREHENSIONS):
-            return False
-        return True
+        return not isinstance(owner, COMPREHENSIONS)
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that holds a node (the node itself if it is one)."""
@@ -407,7 +406,11 @@ class Index:
             for earlier in reversed(block[:position]):
                 if self._made_by(earlier, node.id)[1]:
                     return False
-            if parent is None or parent not in self.places or self.places[parent].scope is not scope:
+            if (
+                parent is None
+                or parent not in self.places
+                or self.places[parent].scope is not scope
+            ):
                 return True
             if self._own_bindings(parent, node.id):
                 return False
@@ -506,25 +509,23 @@ class Index:
             body, definite = self._block(statement.body, name, lenient)
             return (body, True) if definite else (own + body, bool(own))
         if isinstance(statement, TRIES):
-            return self._made_by_try(statement, name, lenient)
+            return self._made_by_try(cast(ast.Try, statement), name, lenient)
         if hasattr(statement, "cases"):
             found = list(own)
-            for case in statement.cases:  # type: ignore[attr-defined]
+            for case in statement.cases:
                 found += self._block(case.body, name, lenient)[0]
             return found, False
         return own, bool(own)
 
     def _made_by_try(
-        self, statement: ast.AST, name: str, lenient: bool
+        self, statement: ast.Try, name: str, lenient: bool
     ) -> Tuple[List[Binding], bool]:
-        final, definite = self._block(statement.finalbody, name, lenient)  # type: ignore[attr-defined]
+        final, definite = self._block(statement.finalbody, name, lenient)
         if definite:
             return final, True
-        body, in_body = self._block(
-            list(statement.body) + list(statement.orelse), name, lenient  # type: ignore[attr-defined]
-        )
+        body, in_body = self._block([*statement.body, *statement.orelse], name, lenient)
         found, definite = final + body, in_body
-        for handler in statement.handlers:  # type: ignore[attr-defined]
+        for handler in statement.handlers:
             arm, in_arm = self._block(handler.body, name, lenient)
             if lenient or not _leaves(handler.body):
                 found, definite = found + arm, definite and in_arm
@@ -792,7 +793,7 @@ def exports(index: Index) -> Exports:
         if b.target.startswith(":") and b.alias is not None
     }
     stars = tuple(module for scope, module in index._stars if scope is index.root)
-    modules = {t for t in takes} | {t.rpartition(".")[0] for t in takes} | set(stars)
+    modules = set(takes) | {t.rpartition(".")[0] for t in takes} | set(stars)
     return Exports(names, stars, frozenset(takes), frozenset(modules))
 
 
@@ -937,9 +938,7 @@ class _Walk:
         self._expressions(node, node, scope)
         if isinstance(node.target, ast.Name):
             self.index.chains.append(node.target)
-            self._bind(
-                Binding(node.target.id, scope, node, value=node.value, augmented=True)
-            )
+            self._bind(Binding(node.target.id, scope, node, value=node.value, augmented=True))
 
     def _visit_For(self, node: ast.For, scope: Scope) -> None:
         self._expressions(node, node, scope)
@@ -1025,9 +1024,9 @@ class _Walk:
         everything = _positional(arguments) + list(arguments.kwonlyargs)
         for argument in everything:
             self._bind(Binding(argument.arg, scope, None, parameter=True))
-        for argument in (arguments.vararg, arguments.kwarg):
-            if argument is not None:
-                self._bind(Binding(argument.arg, scope, None))
+        for rest in (arguments.vararg, arguments.kwarg):
+            if rest is not None:
+                self._bind(Binding(rest.arg, scope, None))
 
     def _visit_ClassDef(self, node: ast.ClassDef, scope: Scope) -> None:
         index = self.index

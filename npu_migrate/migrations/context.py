@@ -160,9 +160,13 @@ class Context:
                         return name
         for scope_name in ("tf", "tensorflow"):
             reaching = self.index.bindings_at(scope_name, use)
-            if reaching and all(
-                self.index.canonical(b.target) == "tensorflow" for b in reaching if b.target
-            ) and all(b.target for b in reaching):
+            if (
+                reaching
+                and all(
+                    self.index.canonical(b.target) == "tensorflow" for b in reaching if b.target
+                )
+                and all(b.target for b in reaching)
+            ):
                 return scope_name
         for wanted in self.wanted:
             if wanted.target == "tensorflow":
@@ -299,4 +303,3 @@ def same(left: Optional[ast.AST], right: Optional[ast.AST]) -> bool:
 
 def _shape(node: ast.AST) -> str:
     return ast.dump(node).replace("Store()", "Load()")
-

@@ -10,7 +10,13 @@ from typing import Dict, List, Optional, Set, Tuple
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.names import FUNCTIONS, WITHS, is_none
-from npu_migrate.plan import Edit, InsertStatements, MoveStatement, ReplaceExpression, ReplaceStatement
+from npu_migrate.plan import (
+    Edit,
+    InsertStatements,
+    MoveStatement,
+    ReplaceExpression,
+    ReplaceStatement,
+)
 
 RULE = "manager-in-control-dependencies"
 MANAGER_NAME = "loss_scale_manager"

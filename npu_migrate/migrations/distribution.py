@@ -46,12 +46,46 @@ EFFECTS = {
 }
 
 ADAPTER_API = frozenset(
-    """init shutdown is_initialized size rank local_size local_rank cross_size cross_rank
-    is_homogeneous allreduce grouped_allreduce allgather broadcast broadcast_ alltoall
-    broadcast_global_variables broadcast_variables BroadcastGlobalVariablesHook
-    DistributedOptimizer Compression Average Sum Min Max Adasum Product join
-    mpi_threads_supported mpi_enabled mpi_built gloo_enabled gloo_built nccl_built ddl_built
-    ccl_built cuda_built rocm_built""".split()
+    [
+        "init",
+        "shutdown",
+        "is_initialized",
+        "size",
+        "rank",
+        "local_size",
+        "local_rank",
+        "cross_size",
+        "cross_rank",
+        "is_homogeneous",
+        "allreduce",
+        "grouped_allreduce",
+        "allgather",
+        "broadcast",
+        "broadcast_",
+        "alltoall",
+        "broadcast_global_variables",
+        "broadcast_variables",
+        "BroadcastGlobalVariablesHook",
+        "DistributedOptimizer",
+        "Compression",
+        "Average",
+        "Sum",
+        "Min",
+        "Max",
+        "Adasum",
+        "Product",
+        "join",
+        "mpi_threads_supported",
+        "mpi_enabled",
+        "mpi_built",
+        "gloo_enabled",
+        "gloo_built",
+        "nccl_built",
+        "ddl_built",
+        "ccl_built",
+        "cuda_built",
+        "rocm_built",
+    ]
 )
 """What ``ops_adapter`` offers of Horovod's names."""
 
@@ -170,7 +204,9 @@ class Distribution:
 
     def _drops(self, call: ast.Call) -> List[Argument]:
         positions = [Argument(at) for at in range(len(call.args) - 1, 0, -1)]
-        keywords = [Argument(str(k.arg)) for k in call.keywords if k.arg not in ("optimizer", "name")]
+        keywords = [
+            Argument(str(k.arg)) for k in call.keywords if k.arg not in ("optimizer", "name")
+        ]
         return positions + keywords
 
     def _hooks(self) -> None:
@@ -288,7 +324,4 @@ class Distribution:
     def _single_device(self) -> None:
         if self.scaling.by_rank_count:
             first = min(self.scaling.by_rank_count, key=lambda call: call.lineno)
-            self.context.report(
-                "averaged-by-rank-count", first, symbol=DISTRIBUTED_OPTIMIZER
-            )
-
+            self.context.report("averaged-by-rank-count", first, symbol=DISTRIBUTED_OPTIMIZER)

@@ -1,36 +1,42 @@
 """The plan of one file: every migration in its order."""
 
 from npu_migrate.migrations import table, unresolved
-from npu_migrate.migrations.companions import Companions
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
 from npu_migrate.migrations.finite_checks import FiniteChecks
 from npu_migrate.migrations.global_step import GlobalStep
+from npu_migrate.migrations.gradients import Gradients
+from npu_migrate.migrations.hand_migrated import HandMigrated
 from npu_migrate.migrations.imports import drop_unused
 from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
+from npu_migrate.migrations.several_optimizers import SeveralOptimizers
+from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Steps
+from npu_migrate.migrations.subclasses import Subclasses
 from npu_migrate.plan import Plan
 
 
 def plan_file(context: Context) -> Plan:
     """Findings and edits for one file of a linked run."""
-    index = context.index
-    optimizers = Optimizers(index)
-    steps = Steps(index, optimizers)
-    nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(index))
+    optimizers = Optimizers(context.index)
+    moves = StepMoves(context.index, optimizers, Steps(context.index, optimizers))
+    nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(context.index))
     scaling = LossScaling(context, optimizers, nesting)
     scaling.run()
     Distribution(context, optimizers, nesting, scaling).run()
+    subclasses = Subclasses(context)
+    subclasses.run()
     removal = Removal(context)
-    companions = Companions(context, optimizers, scaling)
-    checks = FiniteChecks(context, optimizers, removal, companions.classes)
+    checks = FiniteChecks(context, optimizers, removal, subclasses.reported)
     checks.guards()
-    GlobalStep(context, optimizers, steps, removal).run()
+    GlobalStep(context, optimizers, moves, removal).run()
     removal.finish()
-    companions.run()
+    Gradients(context, optimizers).run()
+    SeveralOptimizers(context, optimizers, moves).run()
+    HandMigrated(context, optimizers).run()
     checks.report_left()
     unresolved.run(context)
     table.run(context)

@@ -1,7 +1,8 @@
-"""The global step moves inside ``apply_gradients``, so that a discarded step does not count (NPU3xx)."""
+"""The global step moves in ``apply_gradients``: a discarded step does not count (NPU3xx)."""
 
 import ast
-from typing import Dict, List, Optional, Tuple
+from dataclasses import replace
+from typing import List
 
 from npu_migrate.facts import responsible
 from npu_migrate.migrations import vocabulary
@@ -9,7 +10,7 @@ from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
 from npu_migrate.migrations.step_moves import Judgement, StepMoves, TakenOut
-from npu_migrate.migrations.steps import Move, Steps, handed_step
+from npu_migrate.migrations.steps import Move, handed_step
 from npu_migrate.migrations.survey import origin_facts
 from npu_migrate.names import LOOPS, FunctionNode, dotted, literal, parameters
 from npu_migrate.plan import (
@@ -19,7 +20,6 @@ from npu_migrate.plan import (
     InsertStatements,
     ReplaceExpression,
     ReplaceStatement,
-    Status,
 )
 
 
@@ -27,13 +27,13 @@ class GlobalStep:
     """Moves the step from the training functions of one file into its optimizers."""
 
     def __init__(
-        self, context: Context, optimizers: Optimizers, steps: Steps, removal: Removal
+        self, context: Context, optimizers: Optimizers, moves: StepMoves, removal: Removal
     ) -> None:
         self.context = context
         self.index = context.index
         self.optimizers = optimizers
-        self.steps = steps
-        self.moves = StepMoves(self.index, optimizers, steps)
+        self.steps = moves.steps
+        self.moves = moves
         self.removal = removal
 
     def run(self) -> None:
@@ -130,9 +130,7 @@ class GlobalStep:
         run = self.context.run
         after = {f.name: run.moves_step(f.name, f.inside) for f in facts}
         scaled = any(self.optimizers.scalings(self.optimizers.receiver(u)) for u in uses)
-        responsibles = {
-            name for f in facts for name in responsible(f.name, f.inside, run.classes)
-        }
+        responsibles = {name for f in facts for name in responsible(f.name, f.inside, run.classes)}
         if not uses:
             self._apart(moves)
             return
@@ -148,9 +146,7 @@ class GlobalStep:
             self._elsewhere(moves, unknown)
         elif "no" in after.values():
             left = sorted(name.lstrip(":") for name, moved in after.items() if moved == "no")
-            self.context.report(
-                "step-move-entangled", moves[0].call, symbol=", ".join(left)
-            )
+            self.context.report("step-move-entangled", moves[0].call, symbol=", ".join(left))
         else:
             self._leave_to_optimizers(moves, uses, judgement, responsibles)
 
@@ -195,13 +191,11 @@ class GlobalStep:
         for use in judgement.relieved:
             if handed_step(use) is not None:
                 at = "global_step" if any(k.arg == "global_step" for k in use.keywords) else 1
-                self.context.report(
-                    "step-handed-once", use, EditCall(use, "", (Argument(at),))
-                )
+                self.context.report("step-handed-once", use, EditCall(use, "", (Argument(at),)))
 
     def _take_out(self, move: Move, taken: TakenOut, rule: str) -> None:
         name = self._fetched_identity(move)
-        edits = list(taken.edits)
+        edits = [self._as_asked(edit) for edit in taken.edits]
         if name:
             self.context.recreated.add(name)
             edits = self._keep_fetchable(move, taken, name, edits)
@@ -216,6 +210,12 @@ class GlobalStep:
         for kept in taken.kept:
             for inner in ast.walk(kept):
                 self.context.gone.discard(inner)
+
+    def _as_asked(self, edit: Edit) -> Edit:
+        """What is replaced stays as a comment, or goes, as the user prefers."""
+        if isinstance(edit, ReplaceStatement) and edit.keep_commented:
+            return replace(edit, keep_commented=self.context.comment_out)
+        return edit
 
     def _fetched_identity(self, move: Move) -> str:
         """The name of the moved step's tensor where the run fetches it."""
@@ -289,5 +289,3 @@ def _block(lines: List[str], guard: str) -> str:
     if not guard:
         return "\n".join(lines) + "\n"
     return f"if {guard} is not None:\n" + "".join(f"    {line}\n" for line in lines)
-
-

@@ -48,7 +48,6 @@ class Verdict(NamedTuple):
     """Why a wrapping call can't be migrated."""
 
     rule: str
-    status: Status = Status.MANUAL
     details: Tuple[Tuple[str, str], ...] = ()
 
 
@@ -76,13 +75,8 @@ class LossScaling:
         for wrap in wraps:
             verdict = verdicts[wrap]
             if verdict is not None:
-                self.context.report(
-                    verdict.rule,
-                    wrap,
-                    status=verdict.status,
-                    symbol=self._symbol(wrap),
-                    **dict(verdict.details),
-                )
+                details: Dict[str, object] = dict(verdict.details)
+                self.context.report(verdict.rule, wrap, symbol=self._symbol(wrap), **details)
             else:
                 self._migrate(wrap)
         self._loss_scales(verdicts)
@@ -132,7 +126,7 @@ class LossScaling:
         if unpacks(wrap) or inner is None:
             return Verdict("arguments-not-visible", details=(("callee", dotted(wrap.func)),))
         if self._is_keras(wrap, inner):
-            return Verdict("keras-loss-scaling", Status.UNSUPPORTED)
+            return Verdict("keras-loss-scaling")
         if self.optimizers.always_scaled(inner):
             return Verdict("scaled-twice")
         if wrap in self.nesting.inside_out:
@@ -171,9 +165,11 @@ class LossScaling:
         if not isinstance(statement, ast.Assign) or statement.value is not wrap:
             return False
         bindings = self.index.statement_bindings(statement)
-        return bool(bindings) and all(
-            isinstance(target, ast.Name) for target in statement.targets
-        ) and not any(self.index.reads(binding) for binding in bindings)
+        return (
+            bool(bindings)
+            and all(isinstance(target, ast.Name) for target in statement.targets)
+            and not any(self.index.reads(binding) for binding in bindings)
+        )
 
     # The loss scale that a wrapping call of tf.train.experimental is given --------------------
 
@@ -227,7 +223,6 @@ class LossScaling:
             if isinstance(constant, (int, float)):
                 return "number"
         return ""
-
 
     # Migrating a wrapping call ----------------------------------------------------------------
 
@@ -310,9 +305,7 @@ class LossScaling:
     def _wrapped_inner(self, wrap: ast.Call) -> Argument:
         distributed = self.context.local(DISTRIBUTED_OPTIMIZER, wrap)
         adapter = self.context.local(vocabulary.ADAPTER, wrap)
-        return self._argument_inside(
-            wrap, f"{distributed}($it) if {adapter}.size() > 1 else $it"
-        )
+        return self._argument_inside(wrap, f"{distributed}($it) if {adapter}.size() > 1 else $it")
 
     def _argument_inside(self, wrap: ast.Call, code: str) -> Argument:
         """The change of the inner optimizer, wherever the call has it."""
@@ -475,7 +468,9 @@ class LossScaling:
                 continue
             if chain.attr in ("get_loss_scale", "update_loss_scale") or chain in self.context.gone:
                 continue
-            if isinstance(chain.value, ast.Attribute) and not self.index.self_attribute(chain.value):
+            if isinstance(chain.value, ast.Attribute) and not self.index.self_attribute(
+                chain.value
+            ):
                 continue
             if any(p in self.scales for p in self.optimizers.producers(chain.value)):
                 self.context.report(

@@ -47,9 +47,9 @@ class Nesting:
             return
         if not self._can_move:
             self.inside_out |= {averaging, *scalings}
-        elif len(scalings) == 1 and scalings[0] is inner:
-            self.to_swap[scalings[0]] = averaging
-        elif len(scalings) == 1 and self._in_a_row(scalings[0], averaging, inner):
+        elif len(scalings) == 1 and (
+            scalings[0] is inner or self._in_a_row(scalings[0], averaging, inner)
+        ):
             self.to_swap[scalings[0]] = averaging
         elif all(self._holder(scaling, averaging, inner) for scaling in scalings):
             for scaling in scalings:
@@ -108,15 +108,12 @@ class Nesting:
             if self.optimizers.inner(averaging) is scaling:
                 edit = ReplaceExpression(averaging, "$scaled", {"scaled": scaling})
                 self.context.discard(averaging.func)
-                self.context.report(RULE, averaging, edit, **self._wording(averaging))
+                self.context.report(RULE, averaging, edit, symbol=vocabulary.HOROVOD_OPTIMIZER)
             else:
                 self.context.discard(statement)
                 removal = RemoveStatement(statement, self.context.comment_out)
-                self.context.report(RULE, averaging, removal, **self._wording(averaging))
+                self.context.report(RULE, averaging, removal, symbol=vocabulary.HOROVOD_OPTIMIZER)
         for averaging in dict.fromkeys(self.moved.values()):
             place = self.index.places[self.index.statement(averaging)]
             move = MoveStatement(self.index.statement(averaging), place.block[place.position - 1])
-            self.context.report(RULE, averaging, move, **self._wording(averaging))
-
-    def _wording(self, averaging: ast.Call) -> Dict[str, str]:
-        return {"symbol": vocabulary.HOROVOD_OPTIMIZER}
+            self.context.report(RULE, averaging, move, symbol=vocabulary.HOROVOD_OPTIMIZER)

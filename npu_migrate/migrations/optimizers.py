@@ -8,7 +8,7 @@ calls that may have made it.
 
 import ast
 from dataclasses import dataclass
-from typing import Collection, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
+from typing import Collection, Dict, Iterator, List, Optional, Set, Union
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument
@@ -113,9 +113,7 @@ class Optimizers:
     def _wraps(self, call: ast.Call) -> bool:
         return self.is_wrap(call, vocabulary.SCALED | vocabulary.DISTRIBUTED)
 
-    def _descend(
-        self, node: ast.expr, found: Dict[ast.Call, None], others: Set[Producer]
-    ) -> None:
+    def _descend(self, node: ast.expr, found: Dict[ast.Call, None], others: Set[Producer]) -> None:
         for producer in self.producers(node):
             if not isinstance(producer, ast.Call):
                 others.add(producer)
@@ -220,4 +218,3 @@ class Optimizers:
 
 def _method(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
-

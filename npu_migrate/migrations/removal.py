@@ -9,7 +9,17 @@ from npu_migrate.names import WITHS, Binding, dotted, literal
 from npu_migrate.plan import RemoveStatement
 
 PURE_METHODS = frozenset(
-    "assign assign_add assign_sub read_value value allreduce cast identity get_shape".split()
+    [
+        "assign",
+        "assign_add",
+        "assign_sub",
+        "read_value",
+        "value",
+        "allreduce",
+        "cast",
+        "identity",
+        "get_shape",
+    ]
 )
 PURE_MODULES = ("tensorflow.", "builtins.", vocabulary.HOROVOD + ".", vocabulary.ADAPTER + ".")
 WITH_EFFECT = frozenset(
@@ -132,12 +142,8 @@ class Removal:
     def _held_only(self, holder: ast.AST, removed: Dict[ast.stmt, None]) -> bool:
         blocks = list(getattr(holder, "body", ())) + list(getattr(holder, "orelse", ()))
         if isinstance(holder, ast.If) and any(
-            isinstance(n, ast.Call)
-            and not self._is_pure_node(n)
-            and dotted(n.func) != "isinstance"
+            isinstance(n, ast.Call) and not self._is_pure_node(n) and dotted(n.func) != "isinstance"
             for n in ast.walk(holder.test)
         ):
             return False
         return all(statement in removed for statement in blocks)
-
-

@@ -225,9 +225,7 @@ class StepMoves:
                         holders.append(binding.definition)
         return holders
 
-    def _applied_outside_cond(
-        self, region: ast.AST, uses: Sequence[ast.Call]
-    ) -> Optional[ast.AST]:
+    def _applied_outside_cond(self, region: ast.AST, uses: Sequence[ast.Call]) -> Optional[ast.AST]:
         for cond in self._conds(region):
             for branch in self._branches(cond):
                 if any(use in uses for use in self._applied_in(branch)):
@@ -278,9 +276,7 @@ class StepMoves:
         op = self._training_op(statement, group)
         return TakenOut(edits=(DropElement(node),), gone=(node,), op=op)
 
-    def _unwrapped(
-        self, group: ast.Call, member: ast.expr, statement: ast.stmt
-    ) -> TakenOut:
+    def _unwrapped(self, group: ast.Call, member: ast.expr, statement: ast.stmt) -> TakenOut:
         if (
             isinstance(statement, ast.Assign)
             and statement.value is group

@@ -88,9 +88,10 @@ class Steps:
         return None
 
     def _adds_one(self, call: ast.Call, step: ast.expr) -> bool:
-        adds = dotted(call.func).endswith("assign_add") or getattr(
-            call.func, "attr", ""
-        ) == "assign_add"
+        adds = (
+            dotted(call.func).endswith("assign_add")
+            or getattr(call.func, "attr", "") == "assign_add"
+        )
         value = self.new_value(call)
         if value is None:
             return False
@@ -147,8 +148,7 @@ class Steps:
         if name in STEP_NAMES:
             return True
         return any(
-            isinstance(p, ast.Call)
-            and self.index.resolve(p.func).names & vocabulary.STEP_GETTERS
+            isinstance(p, ast.Call) and self.index.resolve(p.func).names & vocabulary.STEP_GETTERS
             for p in self.index.producers(node)
         )
 

@@ -146,5 +146,3 @@ def _parameter(index: Index, value: ast.expr) -> Optional[Binding]:
         if isinstance(bindings[0].scope.node, FUNCTIONS):
             return bindings[0]
     return None
-
-

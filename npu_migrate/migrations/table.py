@@ -11,10 +11,7 @@ from npu_migrate.rules import Rule
 def run(context: Context) -> None:
     """Carry out every rule that no migration judges."""
     by_match = {
-        name: rule
-        for rule in context.rules.values()
-        if not rule.migration
-        for name in rule.match
+        name: rule for rule in context.rules.values() if not rule.migration for name in rule.match
     }
     if not by_match:
         return
@@ -40,9 +37,7 @@ def _apply(context: Context, node: ast.expr, rule: Rule) -> None:
         context.report(rule.name, call or node, symbol=symbol, assumed=assumed)
         return
     if call is not None and unpacks(call) and (rule.arguments or rule.positional):
-        context.report(
-            rule.name, call, symbol=symbol, status=Status.MANUAL, assumed=assumed
-        )
+        context.report(rule.name, call, symbol=symbol, status=Status.MANUAL, assumed=assumed)
         return
     local = context.local(rule.target, node)
     context.discard(node)
@@ -61,7 +56,6 @@ def _arguments(call: ast.Call, rule: Rule) -> List[Argument]:
         if name in rule.arguments and rule.arguments[name] is None:
             changes.append(Argument(position))
     for keyword in call.keywords:
-        if keyword.arg in rule.arguments:
-            new = rule.arguments[keyword.arg]
-            changes.append(Argument(keyword.arg, rename=new) if new else Argument(keyword.arg))
+        if keyword.arg is not None and keyword.arg in rule.arguments:
+            changes.append(Argument(keyword.arg, rename=rule.arguments[keyword.arg] or ""))
     return changes

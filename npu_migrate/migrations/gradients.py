@@ -1,0 +1,126 @@
+"""How a loss-scaling optimizer is handed its gradients (NPU114 to NPU117)."""
+
+import ast
+from typing import List, Optional, Set
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import Context, argument, same
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.names import dotted
+from npu_migrate.plan import ReplaceExpression
+
+APPLY_ARGUMENTS = ("grads_and_vars", "global_step", "name")
+
+
+class Gradients:
+    """The gradients on their way through the optimizers of one file."""
+
+    def __init__(self, context: Context, optimizers: Optimizers) -> None:
+        self.context = context
+        self.index = context.index
+        self.optimizers = optimizers
+
+    def run(self) -> None:
+        self._iterators()
+        self._extra_arguments()
+        self._bypasses()
+        self._scaled_by_hand()
+
+    def _scaled_uses(self) -> List[ast.Call]:
+        """The calls of ``apply_gradients`` of loss-scaling optimizers."""
+        return [
+            use
+            for use in self.optimizers.uses()
+            if getattr(use.func, "attr", "") == "apply_gradients"
+            and self.optimizers.scalings(self.optimizers.receiver(use))
+        ]
+
+    def _iterators(self) -> None:
+        """The wrapper walks its gradients twice; an iterator is empty the second time."""
+        done: Set[ast.AST] = set()
+        for use in self._scaled_uses():
+            gradients = argument(use, 0, "grads_and_vars")
+            if gradients is None:
+                continue
+            for producer in self.optimizers.producers(gradients):
+                if producer in done or not isinstance(producer, ast.expr):
+                    continue
+                if self._is_iterator(producer):
+                    done.add(producer)
+                    edit = ReplaceExpression(producer, "list($it)", {"it": producer})
+                    self.context.report(
+                        "gradients-iterator", producer, edit, symbol=_callee(producer)
+                    )
+
+    def _is_iterator(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.GeneratorExp):
+            return True
+        return self.context.calls_to(node, *vocabulary.ITERATORS)
+
+    def _extra_arguments(self) -> None:
+        for use in self._scaled_uses():
+            extra = [str(k.arg) for k in use.keywords if k.arg and k.arg not in APPLY_ARGUMENTS]
+            if extra or len(use.args) > len(APPLY_ARGUMENTS):
+                self.context.report(
+                    "apply-gradients-argument", use, arguments=", ".join(extra) or "the fourth"
+                )
+
+    def _bypasses(self) -> None:
+        """``tf.gradients`` goes round the scaling that ``compute_gradients`` does."""
+        done: Set[ast.Call] = set()
+        for use in self._scaled_uses():
+            gradients = argument(use, 0, "grads_and_vars")
+            if gradients is None:
+                continue
+            for call in self.optimizers.derives_from(gradients, (vocabulary.GRADIENTS,)):
+                if call not in done:
+                    done.add(call)
+                    self.context.report(
+                        "gradients-bypass-scaling", call, symbol=vocabulary.GRADIENTS
+                    )
+
+    def _scaled_by_hand(self) -> None:
+        """``compute_gradients(loss * s)`` and ``g / s``: a loss scale without its optimizer."""
+        for call in self.index.calls:
+            is_gradients = self.context.is_named(call.func, (vocabulary.GRADIENTS,))
+            if not is_gradients and getattr(call.func, "attr", "") != "compute_gradients":
+                continue
+            loss = argument(call, 0, "loss", "ys")
+            scale = self._factor(loss)
+            if scale is None or not self._divided_by(scale, call):
+                continue
+            if is_gradients and self._finite_check_follows(call):
+                continue
+            self.context.report("scaled-by-hand", call, scale=_source(scale))
+
+    def _factor(self, loss: Optional[ast.expr]) -> Optional[ast.expr]:
+        """``s`` of ``loss * s``, where it is no literal."""
+        for producer in self.index.producers(loss) if loss is not None else ():
+            if isinstance(producer, ast.BinOp) and isinstance(producer.op, ast.Mult):
+                for factor in (producer.right, producer.left):
+                    if dotted(factor):
+                        return factor
+        return None
+
+    def _divided_by(self, scale: ast.expr, call: ast.Call) -> bool:
+        region = self.index.region(call)
+        return any(
+            isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and same(node.right, scale)
+            for node in ast.walk(region)
+        )
+
+    def _finite_check_follows(self, call: ast.Call) -> bool:
+        """Whether the finite check of these gradients is reported in any case."""
+        for check in self.index.calls:
+            if self.context.is_named(check.func, vocabulary.FINITE_CHECKS) and check.args:
+                if call in self.optimizers.derives_from(check.args[0], (vocabulary.GRADIENTS,)):
+                    return True
+        return False
+
+
+def _callee(node: ast.expr) -> str:
+    return dotted(node.func) if isinstance(node, ast.Call) else "generator"
+
+
+def _source(node: ast.expr) -> str:
+    return dotted(node) or "a factor"

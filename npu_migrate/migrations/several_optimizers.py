@@ -1,0 +1,86 @@
+"""Several loss-scaling optimizers in one run, as in most GANs (NPU119, NPU120)."""
+
+import ast
+from typing import Dict, List, Set, Tuple
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import Context, argument
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.step_moves import StepMoves
+from npu_migrate.names import dotted
+
+
+class SeveralOptimizers:
+    """What the loss-scaling optimizers of one file share."""
+
+    def __init__(self, context: Context, optimizers: Optimizers, moves: StepMoves) -> None:
+        self.context = context
+        self.index = context.index
+        self.optimizers = optimizers
+        self.moves = moves
+
+    def run(self) -> None:
+        self._shared_overflow()
+        self._shared_managers()
+
+    def _shared_overflow(self) -> None:
+        """Two loss-scaling optimizers in one ``session.run`` share one overflow register."""
+        reported: Set[Tuple[int, ...]] = set()
+        for call in self.index.calls:
+            fetched = self._run_together(call)
+            scalings: Dict[ast.Call, None] = {}
+            for element in fetched:
+                for use in self.optimizers.derives_from(
+                    element, (), ("minimize", "apply_gradients")
+                ):
+                    found = self.optimizers.scalings(self.optimizers.receiver(use))
+                    if len(found) == 1:
+                        scalings[found[0]] = None
+            independent = self._independent(list(scalings))
+            key = tuple(sorted(c.lineno for c in independent))
+            if len(independent) > 1 and key not in reported:
+                reported.add(key)
+                lines = ", ".join(str(line) for line in key)
+                self.context.report("overflow-shared", call, lines=lines)
+
+    def _run_together(self, call: ast.Call) -> List[ast.expr]:
+        is_run = getattr(call.func, "attr", "") == "run" and bool(call.args)
+        is_group = self.context.is_named(call.func, (vocabulary.GROUP,))
+        if not is_run and not is_group:
+            return []
+        found: List[ast.expr] = []
+        for value in call.args[:1] if is_run else call.args:
+            for producer in self.index.producers(value):
+                if isinstance(producer, (ast.List, ast.Tuple)):
+                    found += producer.elts
+                elif isinstance(producer, ast.Dict):
+                    found += producer.values
+                elif is_group and isinstance(producer, ast.expr):
+                    found.append(producer)
+        return found
+
+    def _independent(self, scalings: List[ast.Call]) -> List[ast.Call]:
+        """Wraps that are not alternatives of each other (the arms of one ``if``)."""
+        kept: List[ast.Call] = []
+        for scaling in scalings:
+            if not any(self.moves.exclusive(scaling, other) for other in kept):
+                kept.append(scaling)
+        return kept
+
+    def _shared_managers(self) -> None:
+        """Two optimizers on one manager count every step twice."""
+        owners: Dict[ast.Call, List[ast.Call]] = {}
+        for call in self.index.calls:
+            if not self.optimizers.is_wrap(call, vocabulary.SCALED):
+                continue
+            manager = argument(call, 1, "loss_scale_manager", "loss_scale")
+            if manager is None or not dotted(manager):
+                continue
+            for producer in self.optimizers.producers(manager):
+                if isinstance(producer, ast.Call):
+                    owners.setdefault(producer, []).append(call)
+        for manager_call, wraps in owners.items():
+            together = self._independent(wraps)
+            if len(together) > 1:
+                lines = ", ".join(str(wrap.lineno) for wrap in together)
+                self.context.report("manager-shared", manager_call, lines=lines)
