@@ -23,7 +23,7 @@ from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import Source, SourceError, parse
 
-WORDS = r"Optimizer|apply_gradients|mixed_precision|LossScale|horovod|hvd|is_finite|is_nan|is_inf"
+WORDS = r"Optimizer|apply_gradients|mixed_precision|LossScale|horovod|hvd|is_finite|is_nan|is_inf|RANK_"
 """A file with none of these words has nothing that the migrations reason about."""
 
 KEPT_BYTES = 1_000_000

@@ -44,6 +44,8 @@ class Context:
     """Nodes that no longer stand in the file once the plan is carried out."""
     claimed: Set[str] = field(default_factory=set)
     """Names that new code binds."""
+    needed: Set[str] = field(default_factory=set)
+    """Names that new code reads."""
     recreated: Set[str] = field(default_factory=set)
     """Names of tensors that are made anew elsewhere."""
 

@@ -158,7 +158,7 @@ class Distribution:
         resolution = self.index.resolve(call.func)
         if given is None:
             self.context.report(
-                "arguments-not-visible", call, callee=dotted(call.func), symbol=resolution.sole
+                "arguments-not-visible", call, subject=dotted(call.func), symbol=resolution.sole
             )
             return
         refused = self._refused(given)
@@ -215,7 +215,7 @@ class Distribution:
             resolution = self.index.resolve(call.func)
             if root is None or unpacks(call):
                 self.context.report(
-                    "arguments-not-visible", call, callee=dotted(call.func), symbol=resolution.sole
+                    "arguments-not-visible", call, subject=dotted(call.func), symbol=resolution.sole
                 )
                 continue
             if isinstance(call.func, ast.Attribute):

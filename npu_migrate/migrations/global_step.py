@@ -237,6 +237,7 @@ class GlobalStep:
         step = dotted(move.step)
         if op is None or not step:
             return edits
+        self.context.needed.add(step.partition(".")[0])
         tf = self.context.tensorflow(op.statement)
         local = self.context.fresh(name if name.isidentifier() else "step_update")
         if name.isidentifier() and self._only_old_identity(name):
@@ -261,6 +262,7 @@ class GlobalStep:
         step = dotted(move.step)
         if not step or not self._bound_before(step, use):
             step = f"{self.context.tensorflow(use)}.train.get_or_create_global_step()"
+        self.context.needed.add(step.partition(".")[0])
         self.context.report(
             "step-handed-to-optimizer",
             use,

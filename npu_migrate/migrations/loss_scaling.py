@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     """Why a wrapping call can't be migrated."""
 
     rule: str
-    details: Tuple[Tuple[str, str], ...] = ()
+    subject: str = ""
 
 
 class LossScaling:
@@ -75,8 +75,9 @@ class LossScaling:
         for wrap in wraps:
             verdict = verdicts[wrap]
             if verdict is not None:
-                details: Dict[str, object] = dict(verdict.details)
-                self.context.report(verdict.rule, wrap, symbol=self._symbol(wrap), **details)
+                self.context.report(
+                    verdict.rule, wrap, symbol=self._symbol(wrap), subject=verdict.subject
+                )
             else:
                 self._migrate(wrap)
         self._loss_scales(verdicts)
@@ -100,7 +101,7 @@ class LossScaling:
                     continue
                 resolution = self.index.resolve(call.func)
                 if len(resolution.names) > 1:
-                    self.context.report("ambiguous-name", call, names=_listing(resolution.names))
+                    self.context.report("ambiguous-name", call, subject=_listing(resolution.names))
                     continue
                 callee = self.context.local(target, call)
                 self.context.discard(call.func)
@@ -120,11 +121,11 @@ class LossScaling:
     def _judge(self, wrap: ast.Call) -> Optional[Verdict]:
         resolution = self.index.resolve(wrap.func)
         if len(resolution.names) > 1:
-            return Verdict("ambiguous-name", details=(("names", _listing(resolution.names)),))
+            return Verdict("ambiguous-name", _listing(resolution.names))
         rule = RULES[resolution.sole]
         inner = self.optimizers.inner(wrap)
         if unpacks(wrap) or inner is None:
-            return Verdict("arguments-not-visible", details=(("callee", dotted(wrap.func)),))
+            return Verdict("arguments-not-visible", dotted(wrap.func))
         if self._is_keras(wrap, inner):
             return Verdict("keras-loss-scaling")
         if self.optimizers.always_scaled(inner):
@@ -137,7 +138,7 @@ class LossScaling:
             return Verdict("graph-rewrite-trains-nothing")
         if rule != "loss-scale-optimizer" and self._manager_source(wrap) is None:
             value = argument(wrap, 1, "loss_scale")
-            return Verdict("loss-scale-not-known", details=(("value", dotted(value) or "..."),))  # type: ignore[arg-type]
+            return Verdict("loss-scale-not-known", dotted(value) if value is not None else "")
         return None
 
     def _is_keras(self, wrap: ast.Call, inner: ast.expr) -> bool:

@@ -86,12 +86,24 @@ class Removal:
 
     def _only_read_by_removed(self, statement: ast.stmt) -> bool:
         bindings = self.index.statement_bindings(statement)
-        reads = [read for binding in bindings for read in self._reads(binding)]
-        exported = any(b.scope is self.index.root for b in bindings)
-        return bool(reads) and not exported and all(self.context.without(r) for r in reads)
+        reads = [read for binding in bindings for read in self.index.reads(binding)]
+        return (
+            bool(reads)
+            and all(self.context.without(read) for read in reads)
+            and not any(self._is_needed(binding) for binding in bindings)
+        )
 
-    def _reads(self, binding: Binding) -> List[ast.Name]:
-        return self.index.reads(binding)
+    def _is_needed(self, binding: Binding) -> bool:
+        """Whether others may see a binding: importers, new code, or readers of a later one that goes."""
+        if binding.scope is self.index.root or binding.name in self.context.needed:
+            return True
+        later = [
+            b
+            for b in binding.scope.bindings[binding.name]
+            if b.statement is not None and self.is_gone(b.statement)
+        ]
+        reads = [read for b in later for read in self.index.reads(b)]
+        return not all(self.context.without(read) for read in reads)
 
     def _is_pure(self, statement: ast.stmt) -> bool:
         assert isinstance(statement, ast.Assign)
