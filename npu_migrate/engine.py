@@ -7,8 +7,21 @@ thousands of files needs little more memory than its largest one.
 """
 
 import re
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Dict, Iterator, Optional, Pattern, Sequence, Tuple
+from functools import partial
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    Optional,
+    Pattern,
+    Sequence,
+    Tuple,
+)
 
 from npu_migrate.canonical import Canonical
 from npu_migrate.facts import NameFacts, RunFacts, StepFacts
@@ -23,7 +36,9 @@ from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import Source, SourceError, parse
 
-WORDS = r"Optimizer|apply_gradients|mixed_precision|LossScale|horovod|hvd|is_finite|is_nan|is_inf|RANK_"
+WORDS = (
+    r"Optimizer|apply_gradients|mixed_precision|LossScale|horovod|hvd|is_finite|is_nan|is_inf|RANK_"
+)
 """A file with none of these words has nothing that the migrations reason about."""
 
 KEPT_BYTES = 1_000_000
@@ -64,15 +79,25 @@ class _Read:
 def migrate(sources: Sequence[Source], rules: Rules, options: Options) -> Iterator[FileResult]:
     """The results in the order of ``sources``; a bad file is a result with an error."""
     reader = _Reader(Layout(source.path for source in sources), rules)
-    files = [reader.read(source) for source in sources]
     matched = (name for rule in rules.by_code.values() for name in rule.match)
-    run = link_names([f.names for f in files if f.names is not None], matched)
-    steps = [reader.steps(f.source, run) for f in files if f.interesting]
-    run = link_steps(run, [facts for facts in steps if facts is not None])
     chosen = {r.name: r for r in rules.select(options.select, options.ignore).by_code.values()}
-    migrator = _Migrator(reader, run, chosen, options)
-    for file in files:
-        yield migrator.result(file)
+    with _workers(options.jobs) as each:
+        files = list(each(reader.read, sources))
+        run = link_names([f.names for f in files if f.names is not None], matched)
+        interesting = [f.source for f in files if f.interesting]
+        steps = list(each(partial(reader.steps, run), interesting))
+        run = link_steps(run, [facts for facts in steps if facts is not None])
+        yield from each(_Migrator(reader, run, chosen, options).result, files)
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A ``map`` that keeps the order, over as many processes as asked for."""
+    if jobs == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield partial(pool.map, chunksize=16)
 
 
 class _Reader:
@@ -84,6 +109,10 @@ class _Reader:
         self._words = _words(rules)
         self._kept: Dict[str, Tuple[bytes, Index]] = {}
         self._room = KEPT_BYTES
+
+    def __getstate__(self) -> Dict[str, object]:
+        """What another process is given: everything but the indexes."""
+        return {**self.__dict__, "_kept": {}, "_room": KEPT_BYTES}
 
     def read(self, source: Source) -> _Read:
         """The first pass over a file."""
@@ -100,7 +129,7 @@ class _Reader:
         except RecursionError:
             return _Read(source, error=_too_deep(source.path))
 
-    def steps(self, source: Source, run: RunFacts) -> Optional[StepFacts]:
+    def steps(self, run: RunFacts, source: Source) -> Optional[StepFacts]:
         """The second pass; ``None`` for a file that can no longer be read."""
         try:
             return step_facts(self.index(source, run)[1])

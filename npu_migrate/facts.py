@@ -66,6 +66,7 @@ class NameFacts:
     functions: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
     """Function -> the names of its positional parameters."""
     uses_horovod: bool = False
+    has_embeddings: bool = False
     fetches: FrozenSet[str] = frozenset()
     """Strings like ``loss_scale:0`` that fetch a tensor by its name."""
 
@@ -89,6 +90,8 @@ class RunFacts:
     """Optimizer classes whose ``apply_gradients`` shall move the step."""
     horovod: FrozenSet[str] = frozenset()
     """Modules of programs that use Horovod."""
+    embeddings: FrozenSet[str] = frozenset()
+    """Modules of programs that look embeddings up, whose gradients are sparse."""
     taken: FrozenSet[str] = frozenset()
     """Names that one file of the run takes from another."""
     fetches: FrozenSet[str] = frozenset()
@@ -98,6 +101,10 @@ class RunFacts:
     def uses_horovod(self, module: str) -> bool:
         """Whether the program that a module belongs to averages gradients by Horovod."""
         return module in self.horovod
+
+    def has_embeddings(self, module: str) -> bool:
+        """Whether the program that a module belongs to has sparse gradients."""
+        return module in self.embeddings
 
     def moves_step(self, name: str, inside: Tuple[str, ...] = ()) -> str:
         """Whether an optimizer class moves the step: ``yes``, ``no`` or ``unknown``."""

@@ -22,9 +22,11 @@ def link_names(files: Sequence[NameFacts], replaced: Iterable[str]) -> RunFacts:
     """What the names of all files say together."""
     project = Project({f.module: f.exports for f in files})
     project.parameters.update(_parameters(files, project))
+    programs = _Programs(files, project)
     return RunFacts(
         project=project,
-        horovod=_programs_with_horovod(files, project),
+        horovod=programs.around(f.module for f in files if f.uses_horovod),
+        embeddings=programs.around(f.module for f in files if f.has_embeddings),
         taken=frozenset(name for f in files for name in f.exports.takes),
         fetches=frozenset(fetch for f in files for fetch in f.fetches),
         replaced=frozenset(replaced),
@@ -80,23 +82,28 @@ def _all_known(region: RegionFacts, classes: Mapping[str, ClassFacts]) -> bool:
 # Horovod --------------------------------------------------------------------------------------
 
 
-def _programs_with_horovod(files: Sequence[NameFacts], project: Project) -> FrozenSet[str]:
-    """The modules that an import, in either direction, joins to one that imports Horovod."""
-    neighbours: Dict[str, Set[str]] = {f.module: set() for f in files}
-    for facts in files:
-        for name in facts.exports.modules:
-            other = project.module_of(name)
-            if other and other != facts.module:
-                neighbours[facts.module].add(other)
-                neighbours.setdefault(other, set()).add(facts.module)
-    reached: Set[str] = set()
-    pending = [f.module for f in files if f.uses_horovod]
-    while pending:
-        module = pending.pop()
-        if module not in reached:
-            reached.add(module)
-            pending += neighbours.get(module, ())
-    return frozenset(reached)
+class _Programs:
+    """Modules that imports join, in either direction: what runs as one program."""
+
+    def __init__(self, files: Sequence[NameFacts], project: Project) -> None:
+        self._neighbours: Dict[str, Set[str]] = {f.module: set() for f in files}
+        for facts in files:
+            for name in facts.exports.modules:
+                other = project.module_of(name)
+                if other and other != facts.module:
+                    self._neighbours[facts.module].add(other)
+                    self._neighbours[other].add(facts.module)
+
+    def around(self, modules: Iterable[str]) -> FrozenSet[str]:
+        """The modules of every program that holds one of ``modules``."""
+        reached: Set[str] = set()
+        pending = list(modules)
+        while pending:
+            module = pending.pop()
+            if module not in reached:
+                reached.add(module)
+                pending += self._neighbours[module]
+        return frozenset(reached)
 
 
 def _parameters(files: Sequence[NameFacts], project: Project) -> Dict[Parameter, Resolution]:

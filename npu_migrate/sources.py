@@ -19,8 +19,6 @@ from typing import List, Optional, Sequence, Set, Tuple
 
 STDIN = "<stdin>"
 
-Prefix = Tuple[str, ...]
-
 _SKIPPED = {
     "__pycache__",
     "__pypackages__",
@@ -51,14 +49,10 @@ class SourceError(Exception):
 class Source:
     """One Python file of a run.
 
-    ``names`` are the dotted names under which it may be imported, the longest first: which of them
-    hold depends on the folder that the script is started in. ``given`` is the text where it does
-    not come from a file.
+    ``given`` is the text where it does not come from a file.
     """
 
     path: str
-    names: Tuple[str, ...]
-    is_package: bool = False
     given: Optional[bytes] = field(default=None, repr=False)
 
     def read(self) -> bytes:
@@ -73,7 +67,7 @@ class Source:
 
 def stdin(data: bytes) -> Source:
     """The source that was handed over on standard input."""
-    return Source(STDIN, ("__main__",), given=data)
+    return Source(STDIN, data)
 
 
 # Finding
@@ -115,34 +109,34 @@ class _Search:
         self.sources: List[Source] = []
         self.errors: List[SourceError] = []
         self._seen: Set[str] = set()
-        self._links: List[Tuple[str, Prefix]] = []
+        self._links: List[str] = []
         self._met = 0
 
     def add(self, path: str) -> None:
         """A path that the user named."""
         if os.path.isdir(path):
             met = self._met
-            self._add_folder(path, os.path.realpath(path), _prefix(path))
+            self._add_folder(path, os.path.realpath(path))
             if self._met == met:
                 remedy = "name the folder or the files that hold the scripts"
                 self.errors.append(SourceError(path, "no Python files here", remedy))
         elif os.path.isfile(path):
-            self._add_file(path, os.path.realpath(path), _prefix(os.path.dirname(path)))
+            self._add_file(path, os.path.realpath(path))
         else:
             self.errors.append(_no_file(path))
 
     def follow_links(self) -> None:
         while self._links:
-            path, prefix = self._links.pop(0)
+            path = self._links.pop(0)
             real = os.path.realpath(path)
             if os.path.isdir(real):
-                self._add_folder(path, real, (*prefix, os.path.basename(path)))
+                self._add_folder(path, real)
             elif _is_python(path) and os.path.isfile(real):
-                self._add_file(path, real, prefix)
+                self._add_file(path, real)
             elif _is_python(path) or _leads_round(path):
                 self.errors.append(_no_file(path))
 
-    def _add_folder(self, path: str, real: str, prefix: Prefix) -> None:
+    def _add_folder(self, path: str, real: str) -> None:
         if real in self._seen:
             self._met += 1
             return
@@ -155,29 +149,25 @@ class _Search:
             return
         for entry in entries:
             inner = entry.name if path == os.curdir else os.path.join(path, entry.name)
-            self._add_entry(entry, inner, prefix)
+            self._add_entry(entry, inner)
 
-    def _add_entry(self, entry: "os.DirEntry[str]", path: str, prefix: Prefix) -> None:
+    def _add_entry(self, entry: "os.DirEntry[str]", path: str) -> None:
         if entry.is_dir(follow_symlinks=False):
             if not is_skipped(path):
-                self._add_folder(path, entry.path, (*prefix, entry.name))
+                self._add_folder(path, entry.path)
         elif entry.is_symlink():
             if not is_skipped(path):
                 self._met += 1
-                self._links.append((path, prefix))
+                self._links.append(path)
         elif _is_python(path) and entry.is_file():
-            self._add_file(path, entry.path, prefix)
+            self._add_file(path, entry.path)
 
-    def _add_file(self, path: str, real: str, prefix: Prefix) -> None:
+    def _add_file(self, path: str, real: str) -> None:
         self._met += 1
         if real in self._seen:
             return
         self._seen.add(real)
-        stem = os.path.splitext(os.path.basename(path))[0]
-        is_package = stem == "__init__"
-        parts = prefix if is_package else (*prefix, stem)
-        names = tuple(".".join(parts[start:]) for start in range(len(parts)))
-        self.sources.append(Source(path, names, is_package))
+        self.sources.append(Source(path))
 
 
 def _is_python(path: str) -> bool:
@@ -191,25 +181,6 @@ def _leads_round(link: str) -> bool:
     except OSError as error:
         return error.errno == errno.ELOOP
     return False
-
-
-def _prefix(folder: str) -> Prefix:
-    """The packages that lead to ``folder``: counted from the current folder, where it is below it.
-
-    Scripts are commonly started there. Elsewhere it is as many as have an ``__init__.py``.
-    """
-    parts = tuple(part for part in folder.split(os.sep) if part != os.curdir)
-    if folder and not os.path.isabs(folder) and os.pardir not in parts:
-        outer = os.getcwd()
-    else:
-        outer, parts = os.path.abspath(folder), ()
-    while os.path.exists(os.path.join(outer, "__init__.py")):
-        outer, name = os.path.split(outer)
-        parts = (name, *parts)
-    return parts
-
-
-# Reading
 
 
 def decode(data: bytes, path: str) -> str:

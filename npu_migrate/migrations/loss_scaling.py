@@ -43,6 +43,16 @@ DYNAMIC = (
 FIXED = "@fixed($it)"
 """Sources of managers; the names behind ``@`` are filled in once it is sure they are needed."""
 
+STRICTER = (
+    "stricter than the original: a step that overflows is skipped, where the original applied it "
+    "and its weights became Inf"
+)
+NO_RESTORE = "the state of the loss scale is not restored from checkpoints of the original"
+DENSE = (
+    "sparse gradients of embeddings become dense, which differs under optimizers with slots "
+    "(Momentum, RMSProp, lazy Adam): they also move the rows that are not in the batch"
+)
+
 
 class Verdict(NamedTuple):
     """Why a wrapping call can't be migrated."""
@@ -68,10 +78,10 @@ class LossScaling:
         """The wrapping calls that get an averaging optimizer where several ranks train."""
 
     def run(self) -> None:
-        self._managers()
         wraps = [c for c in self.index.calls if self._is_ours(c, vocabulary.TO_MIGRATE)]
         verdicts = {wrap: self._judge(wrap) for wrap in wraps}
         self._agree_on_scales(verdicts)
+        self._managers(verdicts)
         for wrap in wraps:
             verdict = verdicts[wrap]
             if verdict is not None:
@@ -91,13 +101,15 @@ class LossScaling:
 
     # Managers of tf.contrib: the same name, the same arguments --------------------------------
 
-    def _managers(self) -> None:
+    def _managers(self, verdicts: Dict[ast.Call, Optional[Verdict]]) -> None:
+        left = self._managers_of(verdicts, migrated=False)
+        left -= self._managers_of(verdicts, migrated=True)
         for rule, target in (
             ("fixed-loss-scale-manager", FIXED_MANAGER),
             ("exponential-update-loss-scale-manager", EXPONENTIAL_MANAGER),
         ):
             for call in self.index.calls:
-                if not self.context.matches(rule, call.func):
+                if not self.context.matches(rule, call.func) or call in left:
                     continue
                 resolution = self.index.resolve(call.func)
                 if len(resolution.names) > 1:
@@ -115,6 +127,18 @@ class LossScaling:
                     symbol=resolution.sole,
                     assumed=resolution.unknown or resolution.assumed,
                 )
+
+    def _managers_of(
+        self, verdicts: Dict[ast.Call, Optional[Verdict]], migrated: bool
+    ) -> Set[ast.Call]:
+        """What the wraps that are migrated, or those that are left, take as their managers."""
+        values = [
+            argument(wrap, 1, "loss_scale_manager")
+            for wrap, verdict in verdicts.items()
+            if (verdict is None) is migrated
+        ]
+        producers = [p for v in values if v is not None for p in self.optimizers.producers(v)]
+        return {p for p in producers if isinstance(p, ast.Call)}
 
     # Judging a wrapping call ------------------------------------------------------------------
 
@@ -230,6 +254,7 @@ class LossScaling:
     def _migrate(self, wrap: ast.Call) -> None:
         self.migrated.append(wrap)
         self.context.discard(wrap.func)
+        notes = self._notes(wrap)
         edits = self._edits(wrap)
         resolution = self.index.resolve(wrap.func)
         self.context.report(
@@ -238,7 +263,22 @@ class LossScaling:
             *edits,
             symbol=resolution.sole,
             assumed=resolution.unknown or resolution.assumed,
+            notes="".join(f"; {note}" for note in notes),
         )
+
+    def _notes(self, wrap: ast.Call) -> List[str]:
+        """What differs from the original beyond the place where overflow is read."""
+        if self._symbol(wrap) == vocabulary.CONTRIB_OPTIMIZER:
+            return []
+        source = self._manager_source(wrap) or ""
+        notes = []
+        if "@fixed" in source:
+            notes.append(STRICTER)
+        if "@dynamic" in source:
+            notes.append(NO_RESTORE)
+        if self.context.run.has_embeddings(self.index.module):
+            notes.append(DENSE)
+        return notes
 
     def _edits(self, wrap: ast.Call) -> List[Edit]:
         callee = self.context.local(LOSS_SCALE_OPTIMIZER, wrap)

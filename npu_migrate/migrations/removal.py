@@ -94,7 +94,7 @@ class Removal:
         )
 
     def _is_needed(self, binding: Binding) -> bool:
-        """Whether others may see a binding: importers, new code, or readers of a later one that goes."""
+        """Whether importers, new code or readers of a later binding that goes may see this one."""
         if binding.scope is self.index.root or binding.name in self.context.needed:
             return True
         later = [

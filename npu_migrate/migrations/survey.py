@@ -27,6 +27,7 @@ def name_facts(index: Index) -> NameFacts:
         calls=tuple(_call_facts(index)),
         functions={index.qualname(f): tuple(parameters(f)) for f in index.functions},
         uses_horovod=_imports_horovod(index),
+        has_embeddings=any("embedding" in _attribute(call) for call in index.calls),
         fetches=frozenset(s for s in index.strings if s.endswith(":0") and len(s) < 200),
     )
 
@@ -39,6 +40,10 @@ def step_facts(index: Index) -> StepFacts:
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
         regions=tuple(_region_facts(index, optimizers, steps)),
     )
+
+
+def _attribute(call: ast.Call) -> str:
+    return dotted(call.func).rpartition(".")[2].lower()
 
 
 def _imports_horovod(index: Index) -> bool:

@@ -18,7 +18,7 @@ EXAMPLES = [
 def run(rule, text):
     """The example with all default rules, and with its own where that is off by default."""
     select = () if rule.default else ("ALL", rule.code)
-    source = Source("example.py", ("example",), given=text.encode())
+    source = Source("example.py", given=text.encode())
     (result,) = migrate([source], RULES, Options(select=select))
     assert result.error is None
     return result.after.decode(), result.findings

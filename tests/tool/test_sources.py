@@ -128,42 +128,6 @@ def test_an_unreadable_folder_is_an_error(public, ordinary_user, monkeypatch):
     ]
 
 
-# Names
-
-
-def names(path):
-    (source,), _ = find([str(path)])
-    return source.names
-
-
-def test_names_count_from_the_current_folder(folder):
-    make(folder, "proj/models/lamb.py")
-    assert names("proj/models/lamb.py") == ("proj.models.lamb", "models.lamb", "lamb")
-    assert names("proj") == ("proj.models.lamb", "models.lamb", "lamb")
-
-
-def test_names_count_from_the_folder_given_where_it_is_elsewhere(folder, monkeypatch):
-    make(folder, "proj/models/lamb.py")
-    (folder / "here").mkdir()
-    monkeypatch.chdir(folder / "here")
-    assert names("../proj") == ("models.lamb", "lamb")
-    assert names(folder / "proj") == ("models.lamb", "lamb")
-
-
-def test_names_count_from_the_outermost_package(folder, monkeypatch):
-    make(folder, "lib/pkg/__init__.py", "lib/pkg/sub/__init__.py", "lib/pkg/sub/mod.py")
-    monkeypatch.chdir(folder / "lib" / "pkg" / "sub")
-    assert names("mod.py") == ("pkg.sub.mod", "sub.mod", "mod")
-    assert names(folder / "lib" / "pkg" / "sub" / "mod.py")[0] == "pkg.sub.mod"
-
-
-def test_a_package_has_the_name_of_its_folder(folder):
-    make(folder, "pkg/__init__.py")
-    (source,), _ = find(["."])
-    assert source.names == ("pkg",)
-    assert source.is_package
-
-
 # Reading
 
 
