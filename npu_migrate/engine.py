@@ -29,15 +29,16 @@ from npu_migrate.layout import Layout
 from npu_migrate.link import link_names, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
-from npu_migrate.migrations.survey import name_facts, step_facts
-from npu_migrate.names import Index, Resolution, exports
+from npu_migrate.migrations.survey import name_facts, plain_facts, step_facts
+from npu_migrate.names import Index, Resolution
 from npu_migrate.plan import Finding, Plan, Status
 from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import Source, SourceError, parse
 
 WORDS = (
-    r"Optimizer|apply_gradients|mixed_precision|LossScale|horovod|hvd|is_finite|is_nan|is_inf|RANK_"
+    "Optimizer|apply_gradients|minimize|global_step|assign_add|mixed_precision|MIXED_PRECISION|"
+    "LossScale|loss_scale:0|horovod|hvd|is_finite|is_nan|is_inf|RANK_"
 )
 """A file with none of these words has nothing that the migrations reason about."""
 
@@ -123,7 +124,7 @@ class _Reader:
             if interesting:
                 self._keep(source.path, data, index)
                 return _Read(source, name_facts(index), True)
-            return _Read(source, NameFacts(index.module, exports(index)))
+            return _Read(source, plain_facts(index))
         except SourceError as error:
             return _Read(source, error=error)
         except RecursionError:

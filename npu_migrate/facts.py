@@ -34,6 +34,8 @@ class RegionFacts:
     scaled: bool
     moves_outside: bool
     decidable: bool
+    ordered: bool = False
+    """Every move outside waits for the update."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class NameFacts:
     """Function -> the names of its positional parameters."""
     uses_horovod: bool = False
     has_embeddings: bool = False
+    scales_by_object: bool = False
+    """Has optimizers that get a manager, and with it a variable, in place of an object."""
     fetches: FrozenSet[str] = frozenset()
     """Strings like ``loss_scale:0`` that fetch a tensor by its name."""
 
@@ -88,12 +92,16 @@ class RunFacts:
     classes: Mapping[str, ClassFacts] = field(default_factory=dict)
     moving: FrozenSet[str] = frozenset()
     """Optimizer classes whose ``apply_gradients`` shall move the step."""
+    ordered: FrozenSet[str] = frozenset()
+    """Those whose callers moved the step after the update, so that it read the old value."""
     horovod: FrozenSet[str] = frozenset()
     """Modules of programs that use Horovod."""
     embeddings: FrozenSet[str] = frozenset()
     """Modules of programs that look embeddings up, whose gradients are sparse."""
     taken: FrozenSet[str] = frozenset()
     """Names that one file of the run takes from another."""
+    new_managers: FrozenSet[str] = frozenset()
+    """Modules of programs whose loss-scale objects become managers."""
     fetches: FrozenSet[str] = frozenset()
     replaced: FrozenSet[str] = frozenset()
     """Qualified names that rules put others in place of."""
@@ -102,9 +110,17 @@ class RunFacts:
         """Whether the program that a module belongs to averages gradients by Horovod."""
         return module in self.horovod
 
+    def makes_loss_scale_variable(self, module: str) -> bool:
+        """Whether a variable ``loss_scale`` is new to the program that a module belongs to."""
+        return module in self.new_managers
+
     def has_embeddings(self, module: str) -> bool:
         """Whether the program that a module belongs to has sparse gradients."""
         return module in self.embeddings
+
+    def takes_no_step(self, name: str) -> bool:
+        """Whether a class's ``apply_gradients`` has no parameter for the step."""
+        return name in self.classes and self.classes[name].behaviour == "takes no step"
 
     def moves_step(self, name: str, inside: Tuple[str, ...] = ()) -> str:
         """Whether an optimizer class moves the step: ``yes``, ``no`` or ``unknown``."""
@@ -130,6 +146,8 @@ def moves_step(
         return "yes"
     if facts.behaviour == "leaves":
         return "no"
+    if facts.behaviour == "takes no step":
+        return "unknown"
     further: Dict[str, None] = {}
     names = inside if facts.behaviour == "hands inside" else facts.bases
     for other in names:
@@ -143,7 +161,7 @@ def responsible(
 ) -> FrozenSet[str]:
     """The classes whose own code decides whether ``name`` moves the step."""
     facts = classes.get(name)
-    if facts is None or facts.behaviour in ("moves", "leaves"):
+    if facts is None or facts.behaviour in ("moves", "leaves", "takes no step"):
         return frozenset((name,))
     names = inside if facts.behaviour == "hands inside" else facts.bases
     others = [n for n in names if n not in ("builtins.object", "", name)]

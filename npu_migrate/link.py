@@ -26,6 +26,7 @@ def link_names(files: Sequence[NameFacts], replaced: Iterable[str]) -> RunFacts:
     return RunFacts(
         project=project,
         horovod=programs.around(f.module for f in files if f.uses_horovod),
+        new_managers=programs.around(f.module for f in files if f.scales_by_object),
         embeddings=programs.around(f.module for f in files if f.has_embeddings),
         taken=frozenset(name for f in files for name in f.exports.takes),
         fetches=frozenset(fetch for f in files for fetch in f.fetches),
@@ -37,7 +38,12 @@ def link_steps(run: RunFacts, files: Sequence[StepFacts]) -> RunFacts:
     """The run with its optimizer classes, and which of them shall move the global step."""
     classes = {c.name: c for f in files for c in f.classes}
     regions = [region for f in files for region in f.regions]
-    return replace(run, classes=classes, moving=_moving(regions, classes))
+    moving = _moving(regions, classes)
+    unordered: Set[str] = set()
+    for region in regions:
+        if region.moves_outside and not region.ordered:
+            unordered |= _leaving(region, classes)
+    return replace(run, classes=classes, moving=moving, ordered=moving - unordered)
 
 
 # The global step ------------------------------------------------------------------------------

@@ -258,7 +258,7 @@ class Index:
         self.classes: List[ast.ClassDef] = []
         self.functions: List[FunctionNode] = []
         self.imports: List[ImportNode] = []
-        self.strings: Set[str] = set()
+        self.string_nodes: List[ast.expr] = []
         self.attributes: Dict[Tuple[ast.AST, str], List[Binding]] = {}
         """(class, attribute) -> what its methods assign to ``self.attribute``."""
         self.project = Project()
@@ -1086,7 +1086,7 @@ class _Walk:
             return
         value = literal(node)
         if isinstance(value, str):
-            index.strings.add(value)
+            index.string_nodes.append(node)
             return
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):

@@ -9,6 +9,7 @@ from typing import Dict, List, Optional, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
+from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import FUNCTIONS, WITHS, is_none
 from npu_migrate.plan import (
     Edit,
@@ -27,9 +28,10 @@ Parts = Dict[str, ast.expr]
 class ControlDependencies:
     """Lifts the managers of one file out of control dependencies."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, optimizers: Optimizers) -> None:
         self.context = context
         self.index = context.index
+        self.optimizers = optimizers
 
     def outermost(self, node: ast.AST) -> Optional[ast.stmt]:
         """The outermost ``with tf.control_dependencies`` around a node in its own function."""
@@ -60,15 +62,17 @@ class ControlDependencies:
         anew, for when it has to stand elsewhere.
         """
         own = [edit] if edit is not None else []
-        block = self.outermost(call)
-        if block is None or RULE not in self.context.rules:
+        if not self.holds(call) or RULE not in self.context.rules:
+            return own
+        if not self._is_free(call):
+            self.context.report(RULE + "-stuck", call)
             return own
         statement = self.index.statement(call)
         is_binding = isinstance(statement, ast.Assign) and statement.value is call
         if is_binding and self.index.stands_alone(statement):
-            self.context.report(RULE, call, self._moved(statement, block, call))
+            self.context.report(RULE, call, self._moved(statement, call))
             return own
-        hoisted = self.hoist(call, call, code, parts)
+        hoisted = self.hoist(call, code, parts)
         if hoisted is None:
             self.context.report(RULE + "-stuck", call)
             return own
@@ -76,41 +80,50 @@ class ControlDependencies:
         self.context.report(RULE, call, insert, ReplaceExpression(call, name))
         return []
 
-    def _moved(self, statement: ast.stmt, block: ast.stmt, call: ast.Call) -> Edit:
-        direct = self.index.places[statement].parent is block
-        if direct and self._is_free(call, block):
+    def holds(self, node: ast.AST) -> bool:
+        """Whether a node is evaluated inside such a block, in its own function or in a caller."""
+        if self.outermost(node) is not None:
+            return True
+        function = self.index.enclosing_function(node)
+        if function is None:
+            return False
+        callers = self.optimizers.callers(self.index.qualname(function))
+        return any(self.outermost(caller) is not None for caller in callers)
+
+    def _moved(self, statement: ast.stmt, call: ast.Call) -> Edit:
+        block = self.outermost(call)
+        if block is not None and self.index.places[statement].parent is block:
             return MoveStatement(statement, block)
         tf = self.context.tensorflow(call)
         code = f"with {tf}.control_dependencies(None):\n    $statement\n"
         return ReplaceStatement(statement, code, variants={"statement": ()})
 
     def hoist(
-        self, node: ast.expr, arguments: ast.AST, code: str, parts: Parts
+        self, node: ast.expr, code: str, parts: Parts
     ) -> Optional[Tuple[str, InsertStatements]]:
         """A name for a manager, and the statement before ``node`` that binds it to ``code``.
 
         ``None`` where ``node`` is not certain to be evaluated once by its statement.
         """
         statement, block = self.index.statement(node), self.outermost(node)
-        assert block is not None
         if not self._evaluated_once(node, statement) or not self.index.stands_alone(statement):
             return None
         name = self.context.fresh(MANAGER_NAME)
         self.context.claim(name)
         binding = f"{name} = {code}\n"
-        direct = self.index.places[statement].parent is block
-        if direct and self._is_free(arguments, block):
+        if block is not None and self.index.places[statement].parent is block:
             return name, InsertStatements(block, binding, parts=parts)
         tf = self.context.tensorflow(node)
         binding = f"with {tf}.control_dependencies(None):\n    {binding}"
         return name, InsertStatements(statement, binding, parts=parts)
 
-    def _is_free(self, node: ast.AST, block: ast.stmt) -> bool:
-        """Whether nothing that a call is given is bound within the block."""
-        if not isinstance(node, ast.Call):
+    def _is_free(self, call: ast.Call) -> bool:
+        """Whether nothing that a call is given is made within the block."""
+        block = self.outermost(call)
+        if block is None:
             return True
         bound = self._bound_in(block)
-        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        values = [*call.args, *(keyword.value for keyword in call.keywords)]
         return not any(
             isinstance(name, ast.Name) and name.id in bound
             for value in values

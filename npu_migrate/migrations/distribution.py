@@ -1,9 +1,9 @@
 """Horovod becomes HCCL behind the same API (NPU2xx), and the device line goes (NPU601)."""
 
 import ast
-from typing import Dict, List, Optional
+from typing import List, Optional
 
-from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations import horovod_optimizer, vocabulary
 from npu_migrate.migrations.context import (
     BROADCAST_HOOK,
     DISTRIBUTED_OPTIMIZER,
@@ -14,9 +14,8 @@ from npu_migrate.migrations.context import (
 from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import Binding, Index, dotted, literal
+from npu_migrate.names import Binding, Index, dotted
 from npu_migrate.plan import (
-    Argument,
     Edit,
     EditCall,
     RemoveStatement,
@@ -24,26 +23,6 @@ from npu_migrate.plan import (
     ReplaceImport,
     Status,
 )
-
-PARAMETERS = (
-    "optimizer",
-    "name",
-    "use_locking",
-    "device_dense",
-    "device_sparse",
-    "compression",
-    "sparse_as_dense",
-    "backward_passes_per_step",
-    "op",
-)
-"""Of ``horovod.tensorflow.DistributedOptimizer`` 0.28, in order."""
-
-EFFECTS = {
-    "compression": "gradients are no longer compressed on the way, so large loss scales that "
-    "overflowed in float16 no longer do",
-    "sparse_as_dense": "sparse gradients are gathered as they are, which changes what momentum "
-    "does to rows outside the batch",
-}
 
 ADAPTER_API = frozenset(
     [
@@ -149,65 +128,37 @@ class Distribution:
                     call,
                     status=Status.MANUAL,
                     symbol=vocabulary.HOROVOD_OPTIMIZER,
+                    dropped="",
                 )
             elif call not in swapped and self.context.stands(call):
                 self._optimizer(call)
 
     def _optimizer(self, call: ast.Call) -> None:
-        given = self._arguments(call)
+        given = horovod_optimizer.arguments(call)
         resolution = self.index.resolve(call.func)
         if given is None:
             self.context.report(
                 "arguments-not-visible", call, subject=dotted(call.func), symbol=resolution.sole
             )
             return
-        refused = self._refused(given)
+        refused = horovod_optimizer.refused(self.context, given)
         if refused:
             self.context.report(
                 "horovod-optimizer-argument", call, symbol=resolution.sole, arguments=refused
             )
             return
-        dropped = [name for name in given if name not in ("optimizer", "name")]
-        effects = [EFFECTS[name] for name in dropped if name in EFFECTS]
         callee = self.context.local(DISTRIBUTED_OPTIMIZER, call)
         self.context.discard(call.func)
-        for name in dropped:
+        for name in horovod_optimizer.dropped(given):
             self.context.discard(given[name])
         self.context.report(
             "horovod-distributed-optimizer",
             call,
-            EditCall(call, callee, tuple(self._drops(call))),
+            EditCall(call, callee, tuple(horovod_optimizer.drops(call))),
             symbol=resolution.sole,
             assumed=resolution.assumed or resolution.unknown,
-            dropped=f"; dropped: {', '.join(dropped)}" if dropped else "",
-            effects=f" ({'; '.join(effects)})" if effects else "",
+            dropped=horovod_optimizer.wording(given),
         )
-
-    def _arguments(self, call: ast.Call) -> Optional[Dict[str, ast.expr]]:
-        if unpacks(call) or not (call.args or call.keywords):
-            return None
-        given = dict(zip(PARAMETERS, call.args))
-        given.update({str(k.arg): k.value for k in call.keywords})
-        return given
-
-    def _refused(self, given: Dict[str, ast.expr]) -> str:
-        """Arguments that change what is computed and have no counterpart."""
-        refused = []
-        passes = given.get("backward_passes_per_step")
-        if passes is not None and literal(passes) != 1:
-            refused.append("backward_passes_per_step")
-        op = given.get("op")
-        averages = (vocabulary.HOROVOD + ".Average", vocabulary.ADAPTER + ".Average")
-        if op is not None and not self.context.is_named(op, averages):
-            refused.append("op")
-        return ", ".join(refused)
-
-    def _drops(self, call: ast.Call) -> List[Argument]:
-        positions = [Argument(at) for at in range(len(call.args) - 1, 0, -1)]
-        keywords = [
-            Argument(str(k.arg)) for k in call.keywords if k.arg not in ("optimizer", "name")
-        ]
-        return positions + keywords
 
     def _hooks(self) -> None:
         for call in self._calls_of("BroadcastGlobalVariablesHook"):

@@ -1,6 +1,6 @@
 """The plan of one file: every migration in its order."""
 
-from npu_migrate.migrations import table, unresolved
+from npu_migrate.migrations import fetches, table, unresolved
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
 from npu_migrate.migrations.finite_checks import FiniteChecks
@@ -39,6 +39,7 @@ def plan_file(context: Context) -> Plan:
     HandMigrated(context, optimizers).run()
     checks.report_left()
     unresolved.run(context)
+    fetches.run(context)
     table.run(context)
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()

@@ -58,9 +58,26 @@ class GlobalStep:
         symbol = self.index.qualname(node).lstrip(":")
         if not self.context.report("optimizer-moves-step", node, *edits, symbol=symbol):
             return
-        if reads:
-            changes = [ReplaceExpression(read, f"{_text(read)} + 1") for read in reads]
-            self.context.report("optimizer-reads-step", reads[0], *changes, symbol=symbol)
+        if reads and self.index.qualname(node) not in self.context.run.ordered:
+            self._reads(reads, symbol)
+
+    def _reads(self, reads: List[ast.expr], symbol: str) -> None:
+        """The step is read before it moves now; unordered, it usually was read after."""
+        ahead = [read for read in reads if self._is_ahead(read)]
+        changes = [ReplaceExpression(r, f"{_text(r)} + 1") for r in reads if r not in ahead]
+        change = "it reads the step + 1" if changes else "it adds 1 already and is left as it is"
+        self.context.report(
+            "optimizer-reads-step", reads[0], *changes, symbol=symbol, change=change
+        )
+
+    def _is_ahead(self, read: ast.expr) -> bool:
+        """Whether a read stands in ``step + 1`` already."""
+        parent = self.index.parents[read]
+        return (
+            isinstance(parent, ast.BinOp)
+            and isinstance(parent.op, ast.Add)
+            and 1 in (literal(parent.left), literal(parent.right))
+        )
 
     def _return(
         self, statement: ast.Return, function: FunctionNode, step: str, guarded: bool
@@ -76,6 +93,8 @@ class GlobalStep:
                 f"    {updates}.append({tf}.assign_add({step}, 1))",
             ]
             return [InsertStatements(statement, _block(lines, step if guarded else ""))]
+        if self._is_list(value):
+            return self._returned_list(statement, value, step, guarded, tf)
         name = ", name=name" if "name" in parameters(function) else ""
         operation = dotted(value) or self.context.fresh("update_op")
         lines = [
@@ -91,6 +110,25 @@ class GlobalStep:
         if guarded:
             code += f"return {operation}\n"
         return [ReplaceStatement(statement, code, {"value": value})]
+
+    def _is_list(self, value: ast.expr) -> bool:
+        """Whether ``apply_gradients`` returns a list of operations, not one."""
+        return any(
+            isinstance(producer, (ast.List, ast.ListComp, ast.Tuple))
+            for producer in self.index.producers(value)
+        )
+
+    def _returned_list(
+        self, statement: ast.Return, value: ast.expr, step: str, guarded: bool, tf: str
+    ) -> List[Edit]:
+        """An operation in place of the list: the branches of a ``tf.cond`` must be alike."""
+        operation = self.context.fresh("update_op")
+        lines = [
+            f"with {tf}.control_dependencies([{operation}]):",
+            f"    {operation} = {tf}.group({tf}.assign_add({step}, 1))",
+        ]
+        code = f"{operation} = {tf}.group(*$value)\n" + _block(lines, step if guarded else "")
+        return [ReplaceStatement(statement, code + f"return {operation}\n", {"value": value})]
 
     def _list_in_group(self, value: ast.expr) -> str:
         """``x`` of ``tf.group(*x, name=name)`` where ``x`` is a list."""
@@ -140,6 +178,13 @@ class GlobalStep:
         if judgement.obstacle:
             assert judgement.at is not None
             self._obstacle(judgement, moves)
+            return
+        without = sorted(n for n in responsibles if run.takes_no_step(n))
+        if without:
+            classes = ", ".join(name.lstrip(":") for name in without)
+            self.context.report(
+                "optimizer-takes-no-step", moves[0].call, symbol=classes, classes=classes
+            )
             return
         unknown = sorted(name for name, moves_it in after.items() if moves_it == "unknown")
         if unknown:

@@ -69,11 +69,13 @@ class LossScaling:
         self.index = context.index
         self.optimizers = optimizers
         self.nesting = nesting
-        self.dependencies = ControlDependencies(context)
+        self.dependencies = ControlDependencies(context, optimizers)
         self.migrated: List[ast.Call] = []
         """The wrapping calls that become the NPU's."""
         self.scales: Set[ast.Call] = set()
         """The loss-scale objects that become managers."""
+        self.unresolved: List[ast.Call] = []
+        """Calls inside that look like averaging, and are reported."""
         self.by_rank_count: List[ast.Call] = []
         """The wrapping calls that get an averaging optimizer where several ranks train."""
 
@@ -288,13 +290,14 @@ class LossScaling:
     def _hoisted(self, wrap: ast.Call, source: str) -> Tuple[str, List[Edit]]:
         """A new dynamic manager is built before the control dependencies around its optimizer."""
         is_new = source.startswith(self.context.known(EXPONENTIAL_MANAGER) + "(")
-        if not is_new or self.dependencies.outermost(wrap) is None:
+        if not is_new or not self.dependencies.holds(wrap):
             return source, []
-        hoisted = self.dependencies.hoist(wrap, wrap.func, source, {})
+        hoisted = self.dependencies.hoist(wrap, source, {})
         if hoisted is None:
             self.context.report("manager-in-control-dependencies-stuck", wrap)
             return source, []
-        return hoisted[0], [hoisted[1]]
+        self.context.report("manager-in-control-dependencies", wrap, hoisted[1])
+        return hoisted[0], []
 
     def _wrapping(self, wrap: ast.Call, callee: str, source: str) -> List[Edit]:
         arguments = self._manager_argument(wrap, source) + self._is_distributed(wrap)
@@ -310,9 +313,12 @@ class LossScaling:
         return [EditCall(wrap, callee, (self._wrapped_inner(wrap), *arguments))]
 
     def _is_distributed_already(self, wrap: ast.Call) -> bool:
-        if self.context.run.uses_horovod(self.index.module):
-            return True
-        return bool(self.optimizers.distributions(wrap))
+        distributions = self.optimizers.distributions(wrap)
+        for call in distributions:
+            if self.optimizers.may_distribute(call) and call not in self.unresolved:
+                self.unresolved.append(call)
+                self.context.report("receiver-not-resolved", call, attribute="DistributedOptimizer")
+        return bool(distributions) or self.context.run.uses_horovod(self.index.module)
 
     def _source_of_manager(self, wrap: ast.Call) -> str:
         if self._symbol(wrap) == vocabulary.CONTRIB_OPTIMIZER:

@@ -7,10 +7,10 @@ under fp16 compression, and each rank would judge overflow by itself. The averag
 import ast
 from typing import Dict, Optional, Set
 
-from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations import horovod_optimizer, vocabulary
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.plan import MoveStatement, RemoveStatement, ReplaceExpression
+from npu_migrate.plan import Edit, MoveStatement, RemoveStatement, ReplaceExpression
 
 RULE = "averaged-after-unscaling"
 
@@ -45,7 +45,8 @@ class Nesting:
         ]
         if not scalings:
             return
-        if not self._can_move:
+        given = horovod_optimizer.arguments(averaging)
+        if not self._can_move or given is None or horovod_optimizer.refused(self.context, given):
             self.inside_out |= {averaging, *scalings}
         elif len(scalings) == 1 and (
             scalings[0] is inner or self._in_a_row(scalings[0], averaging, inner)
@@ -108,12 +109,22 @@ class Nesting:
             if self.optimizers.inner(averaging) is scaling:
                 edit = ReplaceExpression(averaging, "$scaled", {"scaled": scaling})
                 self.context.discard(averaging.func)
-                self.context.report(RULE, averaging, edit, symbol=vocabulary.HOROVOD_OPTIMIZER)
+                self._report(averaging, edit)
             else:
                 self.context.discard(statement)
                 removal = RemoveStatement(statement, self.context.comment_out)
-                self.context.report(RULE, averaging, removal, symbol=vocabulary.HOROVOD_OPTIMIZER)
+                self._report(averaging, removal)
         for averaging in dict.fromkeys(self.moved.values()):
             place = self.index.places[self.index.statement(averaging)]
             move = MoveStatement(self.index.statement(averaging), place.block[place.position - 1])
-            self.context.report(RULE, averaging, move, symbol=vocabulary.HOROVOD_OPTIMIZER)
+            self._report(averaging, move)
+
+    def _report(self, averaging: ast.Call, edit: Edit) -> None:
+        given = horovod_optimizer.arguments(averaging) or {}
+        self.context.report(
+            RULE,
+            averaging,
+            edit,
+            symbol=vocabulary.HOROVOD_OPTIMIZER,
+            dropped=horovod_optimizer.wording(given),
+        )

@@ -111,7 +111,12 @@ class Optimizers:
         return [call for call in found if self._wraps(call)]
 
     def _wraps(self, call: ast.Call) -> bool:
-        return self.is_wrap(call, vocabulary.SCALED | vocabulary.DISTRIBUTED)
+        known = self.is_wrap(call, vocabulary.SCALED | vocabulary.DISTRIBUTED)
+        return known or self.may_distribute(call)
+
+    def may_distribute(self, call: ast.Call) -> bool:
+        """Whether a call looks like Horovod's wrap, though its receiver can't be resolved."""
+        return _method(call) == "DistributedOptimizer" and not self.index.resolve(call.func).names
 
     def _descend(self, node: ast.expr, found: Dict[ast.Call, None], others: Set[Producer]) -> None:
         for producer in self.producers(node):
@@ -149,7 +154,11 @@ class Optimizers:
 
     def distributions(self, node: ast.expr) -> List[ast.Call]:
         """The distributed wraps that a value may have gone through."""
-        return [c for c in self.layers(node) if self.is_wrap(c, vocabulary.DISTRIBUTED)]
+        return [
+            c
+            for c in self.layers(node)
+            if self.is_wrap(c, vocabulary.DISTRIBUTED) or self.may_distribute(c)
+        ]
 
     def origins(self, node: ast.expr) -> List[Origin]:
         """The innermost optimizers that a value may rest on."""

@@ -70,11 +70,22 @@ class StepMoves:
             return Judgement("applied-outside-cond", outside)
         taken_out: Dict[Move, TakenOut] = {}
         for move in moves:
-            taken = self._take_out(move.call)
+            taken = self._take_out(move.call) if move.by_one else None
             if taken is None:
                 return Judgement("step-move-entangled", move.call)
             taken_out[move] = taken
         return self._share(uses, taken_out)
+
+    def is_ordered(self, move: Move) -> bool:
+        """Whether a move waits for a training op by ``with tf.control_dependencies``."""
+        for ancestor in self.index.ancestors(move.call):
+            if isinstance(ancestor, WITHS):
+                inputs = self._dependencies(ancestor)
+                if inputs is not None and self.optimizers.derives_from(
+                    inputs, (), ("apply_gradients", "minimize")
+                ):
+                    return True
+        return False
 
     # One use a path gets the step --------------------------------------------------------------
 

@@ -23,6 +23,7 @@ class Move:
 
     call: ast.Call
     step: ast.expr
+    by_one: bool = True
 
 
 class Behaviour(str, Enum):
@@ -33,6 +34,7 @@ class Behaviour(str, Enum):
     LEAVES = "leaves"
     HANDS_TO_BASE = "hands to base"
     HANDS_INSIDE = "hands inside"
+    TAKES_NO_STEP = "takes no step"
 
 
 class Steps:
@@ -69,8 +71,10 @@ class Steps:
             if (region is not None and owner is not region) or self.is_apply_gradients(owner):
                 continue
             step = self._assigned(call)
-            if step is not None and self.is_step(step, owner) and self._adds_one(call, step):
-                found.append(Move(call, step))
+            if step is not None and self.is_step(step, owner):
+                amount = self._amount(call, step)
+                if amount:
+                    found.append(Move(call, step, amount == "one"))
         return found
 
     def _assigned(self, call: ast.Call) -> Optional[ast.expr]:
@@ -87,17 +91,27 @@ class Steps:
             return argument(call, 0, "ref")
         return None
 
-    def _adds_one(self, call: ast.Call, step: ast.expr) -> bool:
-        adds = (
-            dotted(call.func).endswith("assign_add")
-            or getattr(call.func, "attr", "") == "assign_add"
-        )
+    def _amount(self, call: ast.Call, step: ast.expr) -> str:
+        """By how much an assignment moves the step: ``one``, ``other`` or not at all."""
         value = self.new_value(call)
         if value is None:
-            return False
-        if adds or vocabulary.ASSIGN_ADD in self.index.resolve(call.func).names:
+            return ""
+        adds = vocabulary.ASSIGN_ADD in self.index.resolve(call.func).names
+        if adds or getattr(call.func, "attr", "") == "assign_add":
+            return "one" if self._is_one(value) else "other"
+        increments = self._increments(value, step, set())
+        if not increments:
+            return ""
+        return "one" if all(map(self._is_one, increments)) else "other"
+
+    def _is_one(self, value: ast.expr) -> bool:
+        if literal(value) == 1:
             return True
-        return self._holds_increment(value, step, set())
+        if not isinstance(value, ast.Call) or not value.args or literal(value.args[0]) != 1:
+            return False
+        return bool(
+            self.index.resolve(value.func).names & {"tensorflow.constant", "tensorflow.cast"}
+        )
 
     def new_value(self, call: ast.Call) -> Optional[ast.expr]:
         """What an assignment assigns or adds."""
@@ -105,34 +119,34 @@ class Steps:
         position = 1 if names & {vocabulary.ASSIGN, vocabulary.ASSIGN_ADD} else 0
         return argument(call, position, "value", "delta")
 
-    def _holds_increment(self, value: ast.AST, step: ast.expr, seen: Set[ast.AST]) -> bool:
-        """Whether a value is computed from ``step + 1``."""
+    def _increments(self, value: ast.AST, step: ast.expr, seen: Set[ast.AST]) -> List[ast.expr]:
+        """What a value adds to the step, on every way that it is computed."""
         if value in seen:
-            return False
+            return []
         seen.add(value)
+        found: List[ast.expr] = []
         for node in ast.walk(value):
-            if self._is_increment(node, step):
-                return True
+            found += self._added(node, step)
             if isinstance(node, ast.Name) and node in self.index.parents:
                 for binding in self.index.bindings(node):
-                    if binding.value is not None and self._holds_increment(
-                        binding.value, step, seen
-                    ):
-                        return True
-        return False
+                    if binding.value is not None:
+                        found += self._increments(binding.value, step, seen)
+        return found
 
-    def _is_increment(self, node: ast.AST, step: ast.expr) -> bool:
+    def _added(self, node: ast.AST, step: ast.expr) -> List[ast.expr]:
+        """``x`` of ``step + x``."""
+        sides: List[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return any(
-                self._same_step(left, step) and literal(right) == 1
-                for left, right in ((node.left, node.right), (node.right, node.left))
-            )
-        if isinstance(node, ast.Call) and self.index.resolve(node.func).names & {
-            "tensorflow.add",
-            "tensorflow.assign_add",
-        }:
-            return any(self._same_step(a, step) for a in node.args)
-        return False
+            sides = [node.left, node.right]
+        elif isinstance(node, ast.Call):
+            if self.index.resolve(node.func).names & {"tensorflow.add", "tensorflow.assign_add"}:
+                sides = node.args[:2]
+        if len(sides) != 2:
+            return []
+        left, right = sides
+        if self._same_step(left, step):
+            return [right]
+        return [left] if self._same_step(right, step) else []
 
     def _same_step(self, node: ast.expr, step: ast.expr) -> bool:
         return same(node, step) or self._is_step_value(node)
@@ -148,9 +162,18 @@ class Steps:
         if name in STEP_NAMES:
             return True
         return any(
-            isinstance(p, ast.Call) and self.index.resolve(p.func).names & vocabulary.STEP_GETTERS
-            for p in self.index.producers(node)
+            isinstance(producer, ast.Call) and self._makes_step(producer)
+            for producer in self.index.producers(node)
         )
+
+    def _makes_step(self, call: ast.Call) -> bool:
+        """Whether a call gives the global step: a getter, or a variable of that name."""
+        names = self.index.resolve(call.func).names
+        if names & vocabulary.STEP_GETTERS:
+            return True
+        named = any(k.arg == "name" and literal(k.value) in STEP_NAMES for k in call.keywords)
+        first = bool(call.args) and literal(call.args[0]) in STEP_NAMES
+        return bool(names & vocabulary.VARIABLES) and (named or first)
 
     def _handed_steps(self, region: ast.AST) -> List[ast.expr]:
         steps = [handed_step(use) for use in self.optimizers.uses(region)]
@@ -179,7 +202,10 @@ class Steps:
             return Behaviour.INHERITS
         if self.class_moves(function):
             return Behaviour.MOVES
-        return self._hands_on(function) or Behaviour.LEAVES
+        handed = self._hands_on(function)
+        if handed is None and not self.parameter(function):
+            return Behaviour.TAKES_NO_STEP
+        return handed or Behaviour.LEAVES
 
     def class_moves(self, function: FunctionNode) -> List[ast.Call]:
         """The calls in an ``apply_gradients`` that move the step."""
@@ -190,7 +216,7 @@ class Steps:
             if assigned is None:
                 continue
             if dotted(assigned) == step or self._is_step_value(assigned):
-                if self._adds_one(call, assigned):
+                if self._amount(call, assigned):
                     found.append(call)
         return found
 

@@ -1,7 +1,7 @@
 """What one file tells the others: the first two passes over a run."""
 
 import ast
-from typing import List, Optional, Tuple
+from typing import FrozenSet, List, Optional, Tuple
 
 from npu_migrate.facts import (
     CallFacts,
@@ -16,7 +16,15 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Steps
-from npu_migrate.names import FUNCTIONS, Binding, Index, dotted, exports, parameters
+from npu_migrate.names import (
+    FUNCTIONS,
+    Binding,
+    Index,
+    dotted,
+    exports,
+    literal,
+    parameters,
+)
 
 
 def name_facts(index: Index) -> NameFacts:
@@ -27,9 +35,17 @@ def name_facts(index: Index) -> NameFacts:
         calls=tuple(_call_facts(index)),
         functions={index.qualname(f): tuple(parameters(f)) for f in index.functions},
         uses_horovod=_imports_horovod(index),
+        scales_by_object=any(
+            index.resolve(call.func).names & vocabulary.SCALED_BY_OBJECT for call in index.calls
+        ),
         has_embeddings=any("embedding" in _attribute(call) for call in index.calls),
-        fetches=frozenset(s for s in index.strings if s.endswith(":0") and len(s) < 200),
+        fetches=_fetches(index),
     )
+
+
+def plain_facts(index: Index) -> NameFacts:
+    """The same of a file that has nothing to migrate."""
+    return NameFacts(index.module, exports(index), fetches=_fetches(index))
 
 
 def step_facts(index: Index) -> StepFacts:
@@ -40,6 +56,12 @@ def step_facts(index: Index) -> StepFacts:
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
         regions=tuple(_region_facts(index, optimizers, steps)),
     )
+
+
+def _fetches(index: Index) -> FrozenSet[str]:
+    """Names of tensors, as ``session.run`` and ``get_tensor_by_name`` take them."""
+    strings = (str(literal(node)) for node in index.string_nodes)
+    return frozenset(name for name in strings if name.endswith(":0") and len(name) < 200)
 
 
 def _attribute(call: ast.Call) -> str:
@@ -92,6 +114,7 @@ def _region_facts(index: Index, optimizers: Optimizers, steps: Steps) -> List[Re
                 scaled=any(optimizers.scalings(optimizers.receiver(u)) for u in uses),
                 moves_outside=bool(steps.moves(region)),
                 decidable=not moves.judge(region).obstacle,
+                ordered=all(moves.is_ordered(move) for move in steps.moves(region)),
             )
         )
     return found

@@ -19,6 +19,9 @@ TO_MIGRATE = frozenset((CONTRIB_OPTIMIZER, EXPERIMENTAL_OPTIMIZER, GRAPH_REWRITE
 SCALED = TO_MIGRATE | NPU_SCALED
 """What makes an optimizer that scales the loss; the optimizer inside is the first argument."""
 
+SCALED_BY_OBJECT = frozenset((EXPERIMENTAL_OPTIMIZER, GRAPH_REWRITE))
+"""What takes a loss-scale object, whose variable is not called ``loss_scale``."""
+
 MANAGERS = frozenset(
     base + name
     for base in (CONTRIB, BRIDGE + "npu_loss_scale_manager.")
@@ -64,6 +67,7 @@ STEP_GETTERS = frozenset(
     "tensorflow.train." + name
     for name in ("get_global_step", "get_or_create_global_step", "create_global_step")
 )
+VARIABLES = frozenset(("tensorflow.Variable", "tensorflow.get_variable"))
 GROUP = "tensorflow.group"
 COND = "tensorflow.cond"
 CONTROL_DEPENDENCIES = "tensorflow.control_dependencies"

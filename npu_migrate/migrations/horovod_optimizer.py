@@ -1,0 +1,76 @@
+"""The arguments of Horovod's ``DistributedOptimizer`` and what becomes of them."""
+
+import ast
+from typing import Dict, List, Optional
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import Context, unpacks
+from npu_migrate.names import literal
+from npu_migrate.plan import Argument
+
+PARAMETERS = (
+    "optimizer",
+    "name",
+    "use_locking",
+    "device_dense",
+    "device_sparse",
+    "compression",
+    "sparse_as_dense",
+    "backward_passes_per_step",
+    "op",
+)
+"""Of ``horovod.tensorflow.DistributedOptimizer`` 0.28, in order."""
+
+EFFECTS = {
+    "compression": "gradients are no longer compressed on the way, so large loss scales that "
+    "overflowed in float16 no longer do",
+    "sparse_as_dense": "sparse gradients are gathered as they are, which changes what momentum "
+    "does to rows outside the batch",
+}
+
+KEPT = ("optimizer", "name")
+
+Given = Dict[str, ast.expr]
+
+
+def arguments(call: ast.Call) -> Optional[Given]:
+    """The arguments by name; ``None`` where they can't be seen."""
+    if unpacks(call) or not (call.args or call.keywords):
+        return None
+    given = dict(zip(PARAMETERS, call.args))
+    given.update({str(keyword.arg): keyword.value for keyword in call.keywords})
+    return given
+
+
+def refused(context: Context, given: Given) -> str:
+    """The arguments that change what is computed and have no counterpart."""
+    found = []
+    passes = given.get("backward_passes_per_step")
+    if passes is not None and literal(passes) != 1:
+        found.append("backward_passes_per_step")
+    op = given.get("op")
+    averages = (vocabulary.HOROVOD + ".Average", vocabulary.ADAPTER + ".Average")
+    if op is not None and not context.is_named(op, averages):
+        found.append("op")
+    return ", ".join(found)
+
+
+def dropped(given: Given) -> List[str]:
+    """The arguments that ``NPUDistributedOptimizer`` does without."""
+    return [name for name in given if name not in KEPT]
+
+
+def wording(given: Given) -> str:
+    """What a finding says of the dropped arguments, and of what they change."""
+    names = dropped(given)
+    if not names:
+        return ""
+    effects = [EFFECTS[name] for name in names if name in EFFECTS]
+    changes = f" ({'; '.join(effects)})" if effects else ""
+    return f"; dropped: {', '.join(names)}{changes}"
+
+
+def drops(call: ast.Call) -> List[Argument]:
+    """The edits that drop them."""
+    positions = [Argument(at) for at in range(len(call.args) - 1, 0, -1)]
+    return positions + [Argument(str(k.arg)) for k in call.keywords if k.arg not in KEPT]
