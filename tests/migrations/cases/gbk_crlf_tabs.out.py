@@ -1,0 +1,13 @@
+# -*- coding: gbk -*-
+"""ÑµÁ·½Å±¾"""
+import tensorflow as tf
+from npu_bridge.estimator.npu.npu_loss_scale_manager import FixedLossScaleManager
+from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
+from npu_bridge.estimator.npu.npu_optimizer import NPUDistributedOptimizer
+from npu_migrate.runtime import ops_adapter
+
+
+def build(opt):
+	# ¾²Ì¬ËğÊ§Ëõ·Å
+	manager = FixedLossScaleManager(1024)   
+	return NPULossScaleOptimizer(NPUDistributedOptimizer(opt) if ops_adapter.size() > 1 else opt, manager, is_distributed=ops_adapter.size() > 1), "ËğÊ§ %s" % manager
