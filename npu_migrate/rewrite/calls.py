@@ -38,7 +38,7 @@ def edit_call(
     for argument, position in present:
         if position is None and argument.code:
             call = _with_argument(call, argument, parts[id(argument)])
-    _check_order(call.args)
+    _check(call.args)
     return call
 
 
@@ -103,7 +103,10 @@ def _equal() -> cst.AssignEqual:
     return cst.AssignEqual(whitespace_before=nothing, whitespace_after=nothing)
 
 
-def _check_order(args: Sequence[cst.Arg]) -> None:
+def _check(args: Sequence[cst.Arg]) -> None:
+    names = [arg.keyword.value for arg in args if arg.keyword is not None]
+    if len(names) != len(set(names)):
+        raise CannotPlace("the call would have an argument twice")
     named = False
     for arg in args:
         if named and arg.keyword is None and not arg.star:

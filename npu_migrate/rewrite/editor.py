@@ -9,7 +9,7 @@ import libcst as cst
 from npu_migrate.plan import Edit
 from npu_migrate.rewrite.document import Document
 from npu_migrate.rewrite.errors import RewriteError
-from npu_migrate.rewrite.marks import Marks, Unplaced, expressions_of, home
+from npu_migrate.rewrite.marks import Marks, Unplaced, home
 from npu_migrate.rewrite.pairing import Owners, Pairing
 from npu_migrate.rewrite.statements import Statements
 
@@ -18,7 +18,7 @@ def carry_out(data: bytes, tree: ast.Module, edits: Sequence[Edit]) -> Tuple[byt
     """The new content, and the edits that found no place."""
     todo = _distinct(edits)
     failed: List[Edit] = []
-    owners = Owners(tree, {id(node) for node in expressions_of(todo)})
+    owners = Owners(tree)
     document = Document(data, tree)
     pairing = Pairing(document, owners)
     while True:

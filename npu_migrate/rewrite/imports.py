@@ -38,7 +38,7 @@ class Imports:
         """An import statement with names taken out, and what is imported in its place."""
         edits = [e for e in self._marks.of(node) if isinstance(e, (DropImport, ReplaceImport))]
         gone = {_alias_position(edit) for edit in edits}
-        rest = _less_names(node, gone) if gone else node
+        rest = _less_names(statement.body[0], gone) if gone else statement.body[0]
         new = self.behind(node)
         if rest is not None:
             return [statement.with_changes(body=[rest]), *new]

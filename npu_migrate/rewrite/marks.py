@@ -14,7 +14,6 @@ from npu_migrate.plan import (
     InsertStatements,
     MoveStatement,
     ReplaceExpression,
-    ReplaceStatement,
 )
 from npu_migrate.rewrite.errors import CannotPlace
 from npu_migrate.rewrite.pairing import Owners, Pairing
@@ -89,8 +88,14 @@ class Marks:
         if isinstance(edit, DropElement):
             return [self._element(edit.node)]
         if isinstance(edit, _ON_EXPRESSIONS):
-            return [self.pairing.expression(edit.node)]
+            return [self._expression(edit.node)]
         return [self.pairing.statement(statement) for statement in self._statements(edit)]
+
+    def _expression(self, expression: ast.expr) -> cst.CSTNode:
+        node = self.pairing.expression(expression)
+        if isinstance(node, (cst.Arg, cst.Index, cst.StarredElement)):
+            raise CannotPlace("an unpacked value is no expression")
+        return node
 
     def _element(self, expression: ast.expr) -> cst.CSTNode:
         """The argument or element that ``expression`` is all of."""
@@ -122,21 +127,6 @@ class Marks:
         while count < len(self.tree.body) and is_import(self.tree.body[count]):
             count += 1
         return self.tree.body[max(count - 1, 0)]
-
-
-def expressions_of(edits: Iterable[Edit]) -> Iterator[ast.expr]:
-    """The expressions that edits are about or carry along."""
-    for edit in edits:
-        if isinstance(edit, _ON_EXPRESSIONS):
-            yield edit.node
-        if isinstance(edit, (ReplaceExpression, ReplaceStatement, InsertStatements)):
-            yield from edit.parts.values()
-        if isinstance(edit, EditCall):
-            for argument in edit.arguments:
-                yield from argument.parts.values()
-        if isinstance(edit, ReplaceStatement):
-            for variant in edit.variants.values():
-                yield from expressions_of(variant)
 
 
 def has_docstring(tree: ast.Module) -> bool:

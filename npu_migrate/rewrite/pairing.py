@@ -7,6 +7,7 @@ Where they differ nothing is guessed: :class:`CannotPlace`.
 """
 
 import ast
+import bisect
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import libcst as cst
@@ -26,27 +27,24 @@ _STATEMENT_NAMES = {
 
 
 class Owners:
-    """The statement that each statement and each expression of interest lies in."""
+    """The statement that each expression lies in, and the block that each statement lies in."""
 
-    def __init__(self, tree: ast.Module, wanted: Set[int]) -> None:
+    def __init__(self, tree: ast.Module) -> None:
+        self._statements: List[ast.stmt] = []
         self._blocks: Dict[int, List[ast.stmt]] = {}
         self._parents: Dict[int, Optional[ast.stmt]] = {}
-        self._statements: Dict[int, ast.stmt] = {}
-        stack: List[Tuple[Optional[ast.stmt], List[ast.stmt]]] = [(None, tree.body)]
-        while stack:
-            parent, block = stack.pop()
-            for statement in block:
-                self._blocks[id(statement)] = block
-                self._parents[id(statement)] = parent
-                for node, _ in ast_expressions(statement):
-                    if id(node) in wanted:
-                        self._statements[id(node)] = statement
-                stack.extend((statement, inner) for inner in ast_blocks(statement))
+        self._owners: Dict[int, ast.stmt] = {}
+        self._searched: Set[int] = set()
+        self._read_block(tree.body, None)
 
     def statement(self, expression: ast.AST) -> ast.stmt:
         """The innermost statement that ``expression`` belongs to."""
+        for statement in self._likely_first(expression):
+            if id(expression) in self._owners:
+                break
+            self._search(statement)
         try:
-            return self._statements[id(expression)]
+            return self._owners[id(expression)]
         except KeyError:
             raise CannotPlace("the expression has no place of its own in the text") from None
 
@@ -61,6 +59,29 @@ class Owners:
         """The compound statement around ``statement``; ``None`` at the top level."""
         self.block(statement)
         return self._parents[id(statement)]
+
+    def _read_block(self, block: List[ast.stmt], parent: Optional[ast.stmt]) -> None:
+        for statement in block:
+            self._statements.append(statement)
+            self._blocks[id(statement)] = block
+            self._parents[id(statement)] = parent
+            for inner in ast_blocks(statement):
+                self._read_block(inner, statement)
+
+    def _likely_first(self, expression: ast.AST) -> Iterator[ast.stmt]:
+        """All statements, but first the one that starts on the line or next above it.
+
+        Lines are no more than a hint: those of decorators and in formatted strings mislead.
+        """
+        line = getattr(expression, "lineno", 0)
+        position = bisect.bisect_right([one.lineno for one in self._statements], line)
+        yield from self._statements[max(position - 1, 0) : position]
+        yield from self._statements
+
+    def _search(self, statement: ast.stmt) -> None:
+        if id(statement) not in self._searched:
+            self._searched.add(id(statement))
+            self._owners.update((id(node), statement) for node, _ in ast_expressions(statement))
 
 
 def ast_blocks(statement: Any) -> Iterator[List[ast.stmt]]:

@@ -93,6 +93,7 @@ def test_two_edits_of_a_call_are_both_done() -> None:
     ("source", "arguments"),
     [
         ("f(a, b)\n", [Argument(0, rename="x")]),  # a positional argument after a keyword
+        ("f(a, x=b)\n", [Argument(0, rename="x")]),
         ("f(*a)\n", [Argument(0, "b")]),
         ("f(*a)\n", [Argument(1, "b")]),
         ("f()\n", [Argument("k", "g($it)")]),
