@@ -13,6 +13,8 @@ from npu_migrate.rewrite.templates import Line
 
 _BLANK = cst.EmptyLine(indent=False)
 
+NewImport = Union[AddImport, ReplaceImport]
+
 
 class Imported(NamedTuple):
     """One name that an import binds; without ``name`` the module itself."""
@@ -62,16 +64,27 @@ class Imports:
         lines = self._missing([edit for edit in edits if self._goes_first(edit)])
         return [*lines, _BLANK] if lines else []
 
-    def _missing(self, edits: Sequence[Union[AddImport, ReplaceImport]]) -> List[Line]:
+    def _missing(self, edits: Sequence[NewImport]) -> List[Line]:
         """One import a line, sorted, but for those that stand there already."""
         if not edits:
             return []
-        wanted = {Imported(edit.module, edit.name, edit.asname) for edit in edits}
-        anchors = [e.after if isinstance(e, AddImport) else e.node for e in edits]
-        anchor = anchors[0] or self._marks.default_anchor
-        block = self._marks.owners.block(anchor)
-        present = _standing(block, anchor, set(self._going()))
-        return [_statement(imported) for imported in sorted(wanted - present)]
+        anchor = self._anchor(edits[0])
+        run = _run_of_imports(self._marks.owners.block(anchor), anchor)
+        present = _imported(run, set(self._going())) | self._asked_for(run[: run.index(anchor)])
+        return [_statement(new) for new in sorted({_new(edit) for edit in edits} - present)]
+
+    def _anchor(self, edit: NewImport) -> ast.stmt:
+        if isinstance(edit, ReplaceImport):
+            return edit.node
+        return edit.after or self._marks.default_anchor
+
+    def _asked_for(self, statements: Sequence[ast.stmt]) -> Set[Imported]:
+        """The imports to be written behind ``statements`` or in their place."""
+        return {
+            _new(edit)
+            for edit in self._marks.edits
+            if isinstance(edit, (AddImport, ReplaceImport)) and self._anchor(edit) in statements
+        }
 
     def _going(self) -> Iterable[int]:
         """The names that will no longer be imported, by id."""
@@ -81,7 +94,7 @@ class Imports:
             elif isinstance(edit, RemoveStatement):
                 yield from (id(alias) for alias in getattr(edit.node, "names", ()))
 
-    def _goes_first(self, edit: Union[AddImport, ReplaceImport]) -> bool:
+    def _goes_first(self, edit: NewImport) -> bool:
         first = self._marks.tree.body[0]
         return _placeless(edit) and not is_import(first) and not has_docstring(self._marks.tree)
 
@@ -95,31 +108,42 @@ class Imports:
         return [] if any(one.comment is None for one in line.leading_lines) else [_BLANK]
 
 
-def _placeless(edit: Union[AddImport, ReplaceImport]) -> bool:
+def _placeless(edit: NewImport) -> bool:
     return isinstance(edit, AddImport) and edit.after is None
 
 
-def _standing(block: Sequence[ast.stmt], anchor: ast.stmt, going: Set[int]) -> Set[Imported]:
-    """What the run of imports around ``anchor`` imports and will go on to import."""
-    first = last = next(n for n, statement in enumerate(block) if statement is anchor)
+def _new(edit: NewImport) -> Imported:
+    return Imported(edit.module, edit.name, edit.asname)
+
+
+def _run_of_imports(block: Sequence[ast.stmt], anchor: ast.stmt) -> Sequence[ast.stmt]:
+    """``anchor`` with the imports right before and behind it."""
+    first = block.index(anchor)
+    last = first + 1
     while first > 0 and is_import(block[first - 1]):
         first -= 1
-    while last + 1 < len(block) and is_import(block[last + 1]):
+    while last < len(block) and is_import(block[last]):
         last += 1
-    return {
-        _imported(statement, alias)
-        for statement in block[first : last + 1]
-        if is_import(statement)
-        for alias in statement.names  # type: ignore[attr-defined]
-        if id(alias) not in going
-    }
+    return block[first:last]
 
 
-def _imported(statement: Any, alias: ast.alias) -> Imported:
-    asname = alias.asname or ""
-    if isinstance(statement, ast.Import):
-        return Imported(alias.name, "", asname)
-    return Imported("." * statement.level + (statement.module or ""), alias.name, asname)
+def _imported(statements: Sequence[ast.stmt], going: Set[int]) -> Set[Imported]:
+    """What ``statements`` import and will go on to import."""
+    found: Set[Imported] = set()
+    for statement in statements:
+        if isinstance(statement, ast.Import):
+            names = [(alias, alias.name, "") for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            module = "." * statement.level + (statement.module or "")
+            names = [(alias, module, alias.name) for alias in statement.names]
+        else:
+            continue
+        found.update(
+            Imported(module, name, alias.asname or "")
+            for alias, module, name in names
+            if id(alias) not in going
+        )
+    return found
 
 
 def _less_names(statement: Any, gone: Set[int]) -> Any:

@@ -52,7 +52,6 @@ _EXPRESSIONS: Dict[str, int] = {
     "UnaryOperation": SIGN,
     "BinaryOperation": PRODUCT,
     "Await": AWAIT,
-    "ConcatenatedString": AWAIT,
 }
 
 _SLOTS: Dict[Tuple[str, str], int] = {

@@ -92,7 +92,8 @@ x = f"{a!r:>{b}} {c(d)}" \\
 async def k() :
         async with l as m : await n( o , *p , q = r , **s )
         return [ u async for u in v if u ]''',
-    "if a :\r\n\tb = c ( d ,\r\n\t\te )\r\n\tif f :\r\n\t\tg ( )\r\n\r\nelif h : i = j\r\n\r\n\r\nk ( l )\r\n",
+    "if a :\r\n\tb = c ( d ,\r\n\t\te )\r\n\tif f :\r\n\t\tg ( )\r\n\r\n"
+    "elif h : i = j\r\n\r\n\r\nk ( l )\r\n",
     "a = f ( b )\n\x0c\n# c\nc = g ( d , e ) ; h ( )\n\x0c\nif c :\n    i ( j )\nk = l\n",
     "a = f ( b )\r\nc = g ( d )\nif c :\r\n    i ( j )\r\n",
 ]

@@ -215,6 +215,11 @@ CASES = {
         swap("import h", 0, "n", "h"),
         "try:\n  from n import h  # why\nexcept E:\n  h = None\n",
     ),
+    "the same import wanted in two places of a run": (
+        f"{TF}\nimport h\nimport i\nx\n",
+        both(add("n:k", after=TF), swap("import h", 0, "n", "k"), swap("import i", 0, "n", "l")),
+        f"{TF}\nfrom n import k\nfrom n import l\nx\n",
+    ),
     "added behind what is removed": (
         f"{TF}\nx\n",
         both(add("a:b", after=TF), lambda s: [RemoveStatement(s.stmt(TF))]),
