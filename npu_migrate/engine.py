@@ -133,7 +133,7 @@ class _Reader:
     def steps(self, run: RunFacts, source: Source) -> Optional[StepFacts]:
         """The second pass; ``None`` for a file that can no longer be read."""
         try:
-            return step_facts(self.index(source, run)[1])
+            return step_facts(self.index(source, run)[1], run)
         except (SourceError, RecursionError):
             return None
 

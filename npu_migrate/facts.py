@@ -26,6 +26,17 @@ class OriginFacts:
 
 
 @dataclass(frozen=True)
+class ScalingFunction:
+    """A function that returns a loss-scaling optimizer."""
+
+    name: str
+    passed: Tuple[Tuple[int, str], ...]
+    """Position and name of the parameters whose optimizer it wraps."""
+    origins: Tuple[str, ...]
+    """The classes of the optimizers that it makes and wraps itself."""
+
+
+@dataclass(frozen=True)
 class RegionFacts:
     """A function (or module body) that builds a training op."""
 
@@ -67,6 +78,7 @@ class NameFacts:
     calls: Tuple[CallFacts, ...] = ()
     functions: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
     """Function -> the names of its positional parameters."""
+    scaling_functions: Tuple[ScalingFunction, ...] = ()
     uses_horovod: bool = False
     has_embeddings: bool = False
     scales_by_object: bool = False
@@ -90,6 +102,7 @@ class RunFacts:
     project: Project = field(default_factory=Project)
     """The names of all files."""
     classes: Mapping[str, ClassFacts] = field(default_factory=dict)
+    scaling_functions: Mapping[str, ScalingFunction] = field(default_factory=dict)
     moving: FrozenSet[str] = frozenset()
     """Optimizer classes whose ``apply_gradients`` shall move the step."""
     ordered: FrozenSet[str] = frozenset()

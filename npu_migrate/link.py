@@ -25,6 +25,7 @@ def link_names(files: Sequence[NameFacts], replaced: Iterable[str]) -> RunFacts:
     programs = _Programs(files, project)
     return RunFacts(
         project=project,
+        scaling_functions={f.name: f for file in files for f in file.scaling_functions},
         horovod=programs.around(f.module for f in files if f.uses_horovod),
         new_managers=programs.around(f.module for f in files if f.scales_by_object),
         embeddings=programs.around(f.module for f in files if f.has_embeddings),

@@ -1,7 +1,7 @@
 """Horovod becomes HCCL behind the same API (NPU2xx), and the device line goes (NPU601)."""
 
 import ast
-from typing import List, Optional
+from typing import List, Optional, Union
 
 from npu_migrate.migrations import horovod_optimizer, vocabulary
 from npu_migrate.migrations.context import (
@@ -104,6 +104,7 @@ class Distribution:
         self._subclasses()
         self._device_lines()
         self._imports()
+        self._not_migrated()
         self._single_device()
 
     def _leave(self, uses: List[ast.expr]) -> None:
@@ -123,15 +124,21 @@ class Distribution:
         swapped = set(self.nesting.to_swap.values())
         for call in self._calls_of("DistributedOptimizer"):
             if call in self.nesting.inside_out:
-                self.context.report(
-                    "averaged-after-unscaling",
-                    call,
-                    status=Status.MANUAL,
-                    symbol=vocabulary.HOROVOD_OPTIMIZER,
-                    dropped="",
-                )
+                self._inside_out(call)
             elif call not in swapped and self.context.stands(call):
                 self._optimizer(call)
+
+    def _inside_out(self, call: ast.Call) -> None:
+        refused = horovod_optimizer.refused(self.context, horovod_optimizer.arguments(call) or {})
+        rule = "horovod-optimizer-argument" if refused else "averaged-after-unscaling"
+        self.context.report(
+            rule,
+            call,
+            status=Status.MANUAL,
+            symbol=vocabulary.HOROVOD_OPTIMIZER,
+            arguments=refused,
+            dropped="",
+        )
 
     def _optimizer(self, call: ast.Call) -> None:
         given = horovod_optimizer.arguments(call)
@@ -149,7 +156,7 @@ class Distribution:
             return
         callee = self.context.local(DISTRIBUTED_OPTIMIZER, call)
         self.context.discard(call.func)
-        for name in horovod_optimizer.dropped(given):
+        for name in horovod_optimizer.dropped(call):
             self.context.discard(given[name])
         self.context.report(
             "horovod-distributed-optimizer",
@@ -157,7 +164,7 @@ class Distribution:
             EditCall(call, callee, tuple(horovod_optimizer.drops(call))),
             symbol=resolution.sole,
             assumed=resolution.assumed or resolution.unknown,
-            dropped=horovod_optimizer.wording(given),
+            dropped=horovod_optimizer.wording(self.context, call),
         )
 
     def _hooks(self) -> None:
@@ -181,6 +188,7 @@ class Distribution:
                 call,
                 ReplaceExpression(call, f"{callee}($root, {module}.rank())", {"root": root}),
                 symbol=resolution.sole,
+                dropped="; dropped: device" if len(call.args) + len(call.keywords) > 1 else "",
                 assumed=resolution.assumed or resolution.unknown,
             )
 
@@ -234,6 +242,14 @@ class Distribution:
                         local=binding.name,
                     )
 
+    def _not_migrated(self) -> None:
+        """Parts of Horovod whose imports are not replaced."""
+        for node in self.index.imports:
+            for path in _horovod_paths(node):
+                known = f"{path}.".startswith(vocabulary.HOROVOD + ".")
+                if not known or path.endswith(".*") or ".keras" in path:
+                    self.context.report("horovod-module", node, symbol=path, path=path)
+
     def _import(self, node: ast.stmt, binding: Binding) -> Optional[Edit]:
         target = self.index.canonical(binding.target)
         assert binding.alias is not None and isinstance(node, (ast.Import, ast.ImportFrom))
@@ -276,3 +292,13 @@ class Distribution:
         if self.scaling.by_rank_count:
             first = min(self.scaling.by_rank_count, key=lambda call: call.lineno)
             self.context.report("averaged-by-rank-count", first, symbol=DISTRIBUTED_OPTIMIZER)
+
+
+def _horovod_paths(node: Union[ast.Import, ast.ImportFrom]) -> List[str]:
+    """The dotted paths of Horovod that an import statement names."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        if node.level:
+            return []
+        names = [f"{node.module}.{name}" for name in names]
+    return [name for name in names if name.split(".")[0] == "horovod"]

@@ -25,12 +25,13 @@ def _is_set(context: Context, string: ast.expr) -> bool:
     """Whether a string is the variable that an assignment or a call sets."""
     for ancestor in context.index.ancestors(string):
         if isinstance(ancestor, ast.Assign):
-            return any(
+            return literal(ancestor.value) != "0" and any(
                 isinstance(target, ast.Subscript)
                 and dotted(target.value).endswith("environ")
                 and context.index.inside(string, target)
                 for target in ancestor.targets
             )
         if isinstance(ancestor, ast.Call):
-            return context.is_named(ancestor.func, SETTERS)
+            values = [literal(argument) for argument in ancestor.args]
+            return "0" not in values and context.is_named(ancestor.func, SETTERS)
     return False

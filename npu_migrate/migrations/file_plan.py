@@ -21,7 +21,7 @@ from npu_migrate.plan import Plan
 
 def plan_file(context: Context) -> Plan:
     """Findings and edits for one file of a linked run."""
-    optimizers = Optimizers(context.index)
+    optimizers = Optimizers(context.index, context.run.scaling_functions)
     moves = StepMoves(context.index, optimizers, Steps(context.index, optimizers))
     nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(context.index))
     scaling = LossScaling(context, optimizers, nesting)

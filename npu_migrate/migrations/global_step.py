@@ -175,6 +175,9 @@ class GlobalStep:
         if not scaled and not responsibles & run.moving:
             return
         judgement = self.moves.judge(region)
+        for move in judgement.taken_out:
+            if self._identity_is_needed(move):
+                judgement = Judgement("step-move-entangled", move.call)
         if judgement.obstacle:
             assert judgement.at is not None
             self._obstacle(judgement, moves)
@@ -229,7 +232,7 @@ class GlobalStep:
         if rule not in self.context.rules:
             return
         for move, taken in judgement.taken_out.items():
-            self._take_out(move, taken, rule)
+            self._take_out(move, taken, rule, self._twice_before(uses, move))
         for use in judgement.receivers:
             if handed_step(use) is None:
                 self._hand(use, moves[0])
@@ -238,7 +241,23 @@ class GlobalStep:
                 at = "global_step" if any(k.arg == "global_step" for k in use.keywords) else 1
                 self.context.report("step-handed-once", use, EditCall(use, "", (Argument(at),)))
 
-    def _take_out(self, move: Move, taken: TakenOut, rule: str) -> None:
+    def _twice_before(self, uses: List[ast.Call], move: Move) -> str:
+        """What to say where the step was counted twice with some of the optimizers."""
+        if any(isinstance(a, (ast.If, ast.IfExp)) for a in self.index.ancestors(move.call)):
+            return ""
+        run = replace(self.context.run, moving=frozenset())
+        names = [
+            facts.name
+            for use in uses
+            if handed_step(use)
+            for facts in origin_facts(self.optimizers, use)
+            if run.moves_step(facts.name, facts.inside) == "yes"
+        ]
+        if not names:
+            return ""
+        return f"; with {names[0].lstrip(':')}, which moves it itself, it was counted twice"
+
+    def _take_out(self, move: Move, taken: TakenOut, rule: str, twice: str) -> None:
         name = self._fetched_identity(move)
         edits = [self._as_asked(edit) for edit in taken.edits]
         if name:
@@ -247,6 +266,8 @@ class GlobalStep:
         statement = self.index.statement(move.call)
         value_used = isinstance(statement, ast.Assign) and statement.value is move.call
         note = "; fetching it no longer returns the step" if value_used and taken.op else ""
+        if rule == "step-moved-by-optimizer":
+            note += twice
         self.context.report(rule, move.call, *edits, symbol=dotted(move.step), note=note)
         for node in taken.removed:
             self.removal.statement(node)
@@ -261,6 +282,17 @@ class GlobalStep:
         if isinstance(edit, ReplaceStatement) and edit.keep_commented:
             return replace(edit, keep_commented=self.context.comment_out)
         return edit
+
+    def _identity_is_needed(self, move: Move) -> bool:
+        """Whether the tensor that the run fetches by name has other readers in the code."""
+        if not self._fetched_identity(move):
+            return False
+        value = self.steps.new_value(move.call)
+        if not isinstance(value, ast.Name):
+            return False
+        bindings = self.index.bindings(value)
+        reads = [read for binding in bindings for read in self.index.reads(binding)]
+        return any(not self.index.inside(read, move.call) for read in reads)
 
     def _fetched_identity(self, move: Move) -> str:
         """The name of the moved step's tensor where the run fetches it."""

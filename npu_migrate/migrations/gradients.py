@@ -55,7 +55,12 @@ class Gradients:
     def _is_iterator(self, node: ast.expr) -> bool:
         if isinstance(node, ast.GeneratorExp):
             return True
-        return self.context.calls_to(node, *vocabulary.ITERATORS)
+        if self.context.calls_to(node, *vocabulary.ITERATORS):
+            return True
+        function = self.index.function_called(node) if isinstance(node, ast.Call) else None
+        return function is not None and any(
+            isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(function)
+        )
 
     def _extra_arguments(self) -> None:
         for use in self._scaled_uses():

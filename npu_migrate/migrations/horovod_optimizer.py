@@ -55,19 +55,29 @@ def refused(context: Context, given: Given) -> str:
     return ", ".join(found)
 
 
-def dropped(given: Given) -> List[str]:
+def dropped(call: ast.Call) -> List[str]:
     """The arguments that ``NPUDistributedOptimizer`` does without."""
-    return [name for name in given if name not in KEPT]
+    by_position = PARAMETERS[1 : len(call.args)]
+    return [*by_position, *(str(k.arg) for k in call.keywords if k.arg not in KEPT)]
 
 
-def wording(given: Given) -> str:
+def wording(context: Context, call: ast.Call) -> str:
     """What a finding says of the dropped arguments, and of what they change."""
-    names = dropped(given)
+    given = arguments(call) or {}
+    names = dropped(call)
     if not names:
         return ""
-    effects = [EFFECTS[name] for name in names if name in EFFECTS]
+    effects = [EFFECTS[n] for n in names if n in EFFECTS and not _is_idle(context, n, given[n])]
     changes = f" ({'; '.join(effects)})" if effects else ""
     return f"; dropped: {', '.join(names)}{changes}"
+
+
+def _is_idle(context: Context, name: str, value: ast.expr) -> bool:
+    """Whether an argument only says what holds anyway."""
+    if name == "compression":
+        names = context.index.resolve(value).names
+        return bool(names) and all(n.endswith(".Compression.none") for n in names)
+    return literal(value) is False
 
 
 def drops(call: ast.Call) -> List[Argument]:

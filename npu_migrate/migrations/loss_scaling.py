@@ -366,9 +366,24 @@ class LossScaling:
         return (
             isinstance(statement, ast.Assign)
             and statement.value is wrap
-            and bool(dotted(self.optimizers.inner(wrap)))  # type: ignore[arg-type]
+            and (self._is_name(self.optimizers.inner(wrap)) or self._may_bind_first(wrap))
             and self.index.stands_alone(statement)
         )
+
+    def _is_name(self, node: Optional[ast.expr]) -> bool:
+        return node is not None and bool(dotted(node))
+
+    def _may_bind_first(self, wrap: ast.Call) -> bool:
+        """Whether the target may hold the inner optimizer before it holds the wrapped one."""
+        statement = self.index.statement(wrap)
+        assert isinstance(statement, ast.Assign)
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+            return False
+        given = [*wrap.args, *(keyword.value for keyword in wrap.keywords)]
+        others = [a for a in given if a is not self.optimizers.inner(wrap)]
+        names = [n.id for a in others for n in ast.walk(a) if isinstance(n, ast.Name)]
+        return target.id not in names
 
     def _by_rank_count(self, wrap: ast.Call, callee: str, source: str) -> ReplaceStatement:
         context = self.context
@@ -386,7 +401,14 @@ class LossScaling:
         arguments = self._manager_argument(wrap, source)
         lines.append(f"if {adapter}.size() > 1:")
         wrapping: Tuple[Argument, ...] = ()
-        if self._may_rebind(inner, statement):
+        parts = {"inner": inner}
+        if not dotted(inner):
+            assert isinstance(statement, ast.Assign)
+            target = dotted(statement.targets[0])
+            lines.insert(-1, f"{target} = $inner")
+            lines.append(f"    {target} = {distributed}({target})")
+            arguments = [self._argument_inside(wrap, target), *arguments]
+        elif self._may_rebind(inner, statement):
             lines.append(f"    $inner = {distributed}($inner)")
         else:
             wrapping = (self._argument_inside(wrap, f"{distributed}($it)"),)
@@ -395,7 +417,7 @@ class LossScaling:
         return ReplaceStatement(
             statement,
             "\n".join(lines) + "\n",
-            parts={"inner": inner},
+            parts=parts,
             variants={
                 "several": (EditCall(wrap, callee, several),),
                 "one": (EditCall(wrap, callee, tuple(arguments)),),

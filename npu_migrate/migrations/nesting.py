@@ -31,7 +31,7 @@ class Nesting:
         self._can_move = can_move
         if RULE in context.rules:
             for call in self.index.calls:
-                if optimizers.is_wrap(call, (vocabulary.HOROVOD_OPTIMIZER,)):
+                if optimizers.is_wrap(call, vocabulary.HOROVOD_OPTIMIZERS):
                     self._judge(call)
 
     def _judge(self, averaging: ast.Call) -> None:
@@ -120,11 +120,10 @@ class Nesting:
             self._report(averaging, move)
 
     def _report(self, averaging: ast.Call, edit: Edit) -> None:
-        given = horovod_optimizer.arguments(averaging) or {}
         self.context.report(
             RULE,
             averaging,
             edit,
             symbol=vocabulary.HOROVOD_OPTIMIZER,
-            dropped=horovod_optimizer.wording(given),
+            dropped=horovod_optimizer.wording(self.context, averaging),
         )

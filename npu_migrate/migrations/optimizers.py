@@ -8,8 +8,9 @@ calls that may have made it.
 
 import ast
 from dataclasses import dataclass
-from typing import Collection, Dict, Iterator, List, Optional, Set, Union
+from typing import Collection, Dict, Iterator, List, Mapping, Optional, Set, Union
 
+from npu_migrate.facts import ScalingFunction
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument
 from npu_migrate.names import FUNCTIONS, Binding, Index, dotted, parameters
@@ -29,13 +30,18 @@ class Origin:
 
     name: str
     node: Optional[ast.AST] = None
+    binding: Optional[Binding] = None
+    """The parameter that hands the optimizer over."""
 
 
 class Optimizers:
     """The optimizers of one file."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(
+        self, index: Index, functions: Optional[Mapping[str, ScalingFunction]] = None
+    ) -> None:
         self.index = index
+        self._functions = functions or {}
         self._callers: Optional[Dict[str, List[ast.Call]]] = None
         self._subclasses: Dict[str, bool] = {}
 
@@ -112,7 +118,11 @@ class Optimizers:
 
     def _wraps(self, call: ast.Call) -> bool:
         known = self.is_wrap(call, vocabulary.SCALED | vocabulary.DISTRIBUTED)
-        return known or self.may_distribute(call)
+        return known or self.may_distribute(call) or self._function(call) is not None
+
+    def _function(self, call: ast.Call) -> Optional[ScalingFunction]:
+        """The function of another file that a call gets a loss-scaling optimizer from."""
+        return self._functions.get(self.index.resolve(call.func).sole)
 
     def may_distribute(self, call: ast.Call) -> bool:
         """Whether a call looks like Horovod's wrap, though its receiver can't be resolved."""
@@ -131,14 +141,20 @@ class Optimizers:
 
     def _inside(self, call: ast.Call) -> List[ast.expr]:
         """The optimizers that a call may wrap: ours, and those of a class of the user's own."""
-        if self._wraps(call):
-            inner = self.inner(call)
-            return [inner] if inner is not None else []
-        return []
+        function = self._function(call)
+        if function is not None:
+            given = [argument(call, position, name) for position, name in function.passed]
+        else:
+            given = [self.inner(call)] if self._wraps(call) else []
+        return [value for value in given if value is not None]
 
     def scalings(self, node: ast.expr) -> List[ast.Call]:
         """The loss-scaling wraps that a value may have gone through."""
-        return [c for c in self.layers(node) if self.is_wrap(c, vocabulary.SCALED)]
+        return [
+            call
+            for call in self.layers(node)
+            if self.is_wrap(call, vocabulary.SCALED) or self._function(call) is not None
+        ]
 
     def always_scaled(self, node: ast.expr) -> bool:
         """Whether a value has gone through loss scaling on every path."""
@@ -148,7 +164,7 @@ class Optimizers:
     def _is_scaled(self, producer: Producer) -> bool:
         if not isinstance(producer, ast.Call):
             return False
-        if self.is_wrap(producer, vocabulary.SCALED):
+        if self.is_wrap(producer, vocabulary.SCALED) or self._function(producer) is not None:
             return True
         return any(self.always_scaled(inner) for inner in self._inside(producer))
 
@@ -165,9 +181,12 @@ class Optimizers:
         calls: Dict[ast.Call, None] = {}
         others: Set[Producer] = set()
         self._descend(node, calls, others)
-        found = [Origin("", o if isinstance(o, ast.AST) else None) for o in others]
+        found = [Origin("", binding=o) if isinstance(o, Binding) else Origin("", o) for o in others]
         for call in calls:
-            if not self._wraps(call):
+            function = self._function(call)
+            if function is not None:
+                found += [Origin(name, call) for name in function.origins]
+            elif not self._wraps(call):
                 names = self.index.resolve(call.func).names
                 found += [Origin(name, call) for name in sorted(names)] or [Origin("", call)]
         return found
@@ -208,15 +227,19 @@ class Optimizers:
                 if isinstance(inner, ast.Call):
                     if self.is_wrap(inner, names) or _method(inner) in methods:
                         found[inner] = None
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                if isinstance(inner, (ast.Name, ast.Attribute)):
                     pending += self._sources(inner)
         return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
-    def _sources(self, name: ast.Name) -> List[ast.expr]:
-        if name not in self.index.parents:
+    def _sources(self, name: ast.expr) -> List[ast.expr]:
+        if name not in self.index.parents or not isinstance(name.ctx, ast.Load):  # type: ignore[attr-defined]
             return []
+        if isinstance(name, ast.Name):
+            bindings = self.index.bindings(name)
+        else:
+            bindings = self.index.self_attribute(name) or []
         found = []
-        for binding in self.index.bindings(name):
+        for binding in bindings:
             if binding.value is not None:
                 found.append(binding.value)
             if binding.augmented and binding.statement is not None:

@@ -7,7 +7,7 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.step_moves import StepMoves
-from npu_migrate.names import dotted
+from npu_migrate.names import WITHS, dotted
 
 
 class SeveralOptimizers:
@@ -26,8 +26,11 @@ class SeveralOptimizers:
     def _shared_overflow(self) -> None:
         """Two loss-scaling optimizers in one ``session.run`` share one overflow register."""
         reported: Set[Tuple[int, ...]] = set()
-        for call in self.index.calls:
-            fetched = self._run_together(call)
+        together: List[Tuple[ast.AST, List[ast.expr]]] = [
+            (call, self._run_together(call)) for call in self.index.calls
+        ]
+        together += [(s, self._in_order(s)) for s in self.index.places if isinstance(s, WITHS)]
+        for call, fetched in together:
             scalings: Dict[ast.Call, None] = {}
             for element in fetched:
                 for use in self.optimizers.derives_from(
@@ -42,6 +45,16 @@ class SeveralOptimizers:
                 reported.add(key)
                 lines = ", ".join(str(line) for line in key)
                 self.context.report("overflow-shared", call, lines=lines)
+
+    def _in_order(self, statement: ast.AST) -> List[ast.expr]:
+        """Training ops that ``with tf.control_dependencies`` makes run one after the other."""
+        found: List[ast.expr] = []
+        for item in statement.items:  # type: ignore[attr-defined]
+            call = item.context_expr
+            if self.context.calls_to(call, vocabulary.CONTROL_DEPENDENCIES):
+                found += call.args
+        inside = [u for u in self.optimizers.uses() if self.index.inside(u, statement)]
+        return found + list(inside) if found else []
 
     def _run_together(self, call: ast.Call) -> List[ast.expr]:
         is_run = getattr(call.func, "attr", "") == "run" and bool(call.args)

@@ -10,6 +10,8 @@ from npu_migrate.facts import (
     NameFacts,
     OriginFacts,
     RegionFacts,
+    RunFacts,
+    ScalingFunction,
     StepFacts,
 )
 from npu_migrate.migrations import vocabulary
@@ -34,6 +36,7 @@ def name_facts(index: Index) -> NameFacts:
         exports=exports(index),
         calls=tuple(_call_facts(index)),
         functions={index.qualname(f): tuple(parameters(f)) for f in index.functions},
+        scaling_functions=tuple(_scaling_functions(index)),
         uses_horovod=_imports_horovod(index),
         scales_by_object=any(
             index.resolve(call.func).names & vocabulary.SCALED_BY_OBJECT for call in index.calls
@@ -48,14 +51,38 @@ def plain_facts(index: Index) -> NameFacts:
     return NameFacts(index.module, exports(index), fetches=_fetches(index))
 
 
-def step_facts(index: Index) -> StepFacts:
+def step_facts(index: Index, run: RunFacts) -> StepFacts:
     """What a file does with optimizers and the global step; its index knows the others."""
-    optimizers = Optimizers(index)
+    optimizers = Optimizers(index, run.scaling_functions)
     steps = Steps(index, optimizers)
     return StepFacts(
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
         regions=tuple(_region_facts(index, optimizers, steps)),
     )
+
+
+def _scaling_functions(index: Index) -> List[ScalingFunction]:
+    """The functions of a file that return a loss-scaling optimizer."""
+    found = []
+    optimizers = Optimizers(index)
+    for function in index.functions:
+        scope = index.scopes[function]
+        returned = [r.value for r in index.returns(function) if r.value is not None]
+        if not any(optimizers.scalings(value) for value in returned):
+            continue
+        names = parameters(function)
+        passed: List[Tuple[int, str]] = []
+        origins: List[str] = []
+        for value in returned:
+            for origin in optimizers.origins(value):
+                bindings = [origin.binding] if origin.binding is not None else []
+                own = [b.name for b in bindings if b.scope is scope and b.name in names]
+                passed += [(names.index(name), name) for name in own]
+                if not own:
+                    origins.append(origin.name)
+        name = index.qualname(function)
+        found.append(ScalingFunction(name, tuple(dict.fromkeys(passed)), tuple(origins)))
+    return found
 
 
 def _fetches(index: Index) -> FrozenSet[str]:
@@ -69,11 +96,16 @@ def _attribute(call: ast.Call) -> str:
 
 
 def _imports_horovod(index: Index) -> bool:
-    return any(
-        index.canonical(binding.target).split(".")[0] == "horovod"
-        for statement in index.imports
-        for binding in index.statement_bindings(statement)
-    )
+    """Whether a file has Horovod, or what took its place in an earlier migration."""
+    for statement in index.imports:
+        for binding in index.statement_bindings(statement):
+            target = index.canonical(binding.target)
+            renamed = target == vocabulary.ADAPTER and binding.name != "ops_adapter"
+            if renamed or target.split(".")[0] == "horovod":
+                return True
+            if target.startswith(vocabulary.ADAPTER + "."):
+                return True
+    return False
 
 
 def _class_facts(index: Index, steps: Steps, node: ast.ClassDef) -> ClassFacts:
@@ -154,8 +186,9 @@ def _values(index: Index, value: ast.expr, at: str) -> List[Handed]:
     if not dotted(value):
         return []
     names = index.resolve(value).names
-    if vocabulary.HOROVOD in names:
-        return [Handed(at, module=vocabulary.HOROVOD)]
+    for module in (vocabulary.HOROVOD, vocabulary.ADAPTER):
+        if module in names:
+            return [Handed(at, module=module)]
     binding = _parameter(index, value)
     if binding is not None:
         return [Handed(at, parameter=(binding.scope.qualname, binding.name))]

@@ -12,7 +12,6 @@ DISTINCTIVE = frozenset(
         "ExponentialUpdateLossScaleManager",
         "MixedPrecisionLossScaleOptimizer",
         "enable_mixed_precision_graph_rewrite",
-        "BroadcastGlobalVariablesHook",
     )
 )
 
@@ -39,4 +38,4 @@ def _may_be_tensorflow(context: Context, receiver: ast.expr) -> bool:
     while isinstance(root, ast.Attribute):
         root = root.value
     assert isinstance(root, ast.Name)
-    return not any(binding.parameter for binding in context.index.bindings(root))
+    return root.id != "self"

@@ -40,10 +40,10 @@ STATEFUL = frozenset(
 """Managers, present or to come, that make variables."""
 
 HOROVOD_OPTIMIZER = HOROVOD + ".DistributedOptimizer"
+HOROVOD_OPTIMIZERS = (HOROVOD_OPTIMIZER, ADAPTER + ".DistributedOptimizer")
 DISTRIBUTED = frozenset(
     (
-        HOROVOD_OPTIMIZER,
-        ADAPTER + ".DistributedOptimizer",
+        *HOROVOD_OPTIMIZERS,
         BRIDGE + "npu_optimizer.NPUDistributedOptimizer",
         BRIDGE + "npu_optimizer.npu_distributed_optimizer_wrapper",
     )
