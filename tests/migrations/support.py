@@ -31,7 +31,27 @@ if global_step is not None:
 """
 """How ``apply_gradients`` moves the step once its updates, collected in ``ops``, are done."""
 
+OWN_CLASS = """\
+class Own(tf.train.Optimizer):
+  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+    ops = [v.assign_sub(0.1 * g) for g, v in grads_and_vars]
+    return tf.group(*ops, name=name)
+"""
+"""An optimizer that leaves the step to its caller, as BERT's do."""
+
 _MARK = re.compile(r"#!((?: NPU\d+)+)")
+
+
+def with_tf(text):
+    return "import tensorflow as tf\n" + dedent(text)
+
+
+def with_own(text):
+    return with_tf(OWN_CLASS + dedent(text))
+
+
+def with_bridge(text):
+    return BRIDGE + dedent(text)
 
 
 class Outcome(namedtuple("Outcome", "texts findings")):

@@ -30,13 +30,23 @@ class Leaves(tf.train.Optimizer):
 
 
 def counted_twice(loss, step):
-  opt = NPULossScaleOptimizer(NPUDistributedOptimizer(Inherits(False, 'inherits')) if ops_adapter.size() > 1 else Inherits(False, 'inherits'), FixedLossScaleManager(8), is_distributed=ops_adapter.size() > 1)
+  opt = Inherits(False, 'inherits')
+  if ops_adapter.size() > 1:
+    opt = NPUDistributedOptimizer(opt)
+    opt = NPULossScaleOptimizer(opt, FixedLossScaleManager(8), is_distributed=True)
+  else:
+    opt = NPULossScaleOptimizer(opt, FixedLossScaleManager(8))
   train_op = opt.minimize(loss, global_step=step)
   return train_op
 
 
 def in_control_dependencies(self, loss):
-  opt = NPULossScaleOptimizer(NPUDistributedOptimizer(Leaves(False, 'leaves')) if ops_adapter.size() > 1 else Leaves(False, 'leaves'), FixedLossScaleManager(8), is_distributed=ops_adapter.size() > 1)
+  opt = Leaves(False, 'leaves')
+  if ops_adapter.size() > 1:
+    opt = NPUDistributedOptimizer(opt)
+    opt = NPULossScaleOptimizer(opt, FixedLossScaleManager(8), is_distributed=True)
+  else:
+    opt = NPULossScaleOptimizer(opt, FixedLossScaleManager(8))
   train_op = opt.apply_gradients(opt.compute_gradients(loss), global_step=self.global_step)
   # with tf.control_dependencies([train_op]):
   #   self.train_op = tf.assign_add(self.global_step, 1)
@@ -44,7 +54,12 @@ def in_control_dependencies(self, loss):
 
 
 def nothing_to_do(loss, step):
-  opt = NPULossScaleOptimizer(NPUDistributedOptimizer(MovesIt(False, 'moves')) if ops_adapter.size() > 1 else MovesIt(False, 'moves'), FixedLossScaleManager(8), is_distributed=ops_adapter.size() > 1)
+  opt = MovesIt(False, 'moves')
+  if ops_adapter.size() > 1:
+    opt = NPUDistributedOptimizer(opt)
+    opt = NPULossScaleOptimizer(opt, FixedLossScaleManager(8), is_distributed=True)
+  else:
+    opt = NPULossScaleOptimizer(opt, FixedLossScaleManager(8))
   return opt.minimize(loss, global_step=step)
 
 
