@@ -47,5 +47,8 @@ def rewrite(data: bytes, tree: ast.Module, edits: Sequence[Edit]) -> Rewritten:
     # libcst takes longer to import than most files take to check.
     from npu_migrate.rewrite.editor import carry_out
 
-    new, failed = carry_out(data, tree, edits)
+    try:
+        new, failed = carry_out(data, tree, edits)
+    except RecursionError as error:
+        raise RewriteError("it is nested too deeply") from error
     return Rewritten(new, tuple(failed))

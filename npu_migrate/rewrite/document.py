@@ -72,7 +72,10 @@ class Chunk:
 
     def _faithful(self) -> cst.Module:
         module = parse(self.text)
-        self._codes = {id(line): module.code_for_node(line) for line in module.body}
+        try:
+            self._codes = {id(line): module.code_for_node(line) for line in module.body}
+        except RecursionError as error:
+            raise RewriteError("it is nested too deeply") from error
         if self.code(module) != self.text:
             raise RewriteError("libcst does not give the text back as it was")
         return module

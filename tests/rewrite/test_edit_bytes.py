@@ -131,6 +131,13 @@ def test_a_lone_carriage_return_inside_a_statement_is_named() -> None:
         edited(data, without(1))
 
 
+def test_a_statement_nested_too_deeply_does_not_hold_up_the_others() -> None:
+    data = b"x = " + b" + ".join([b"a"] * 600) + b"\ny = 1\n"
+    assert edited(data, without(1)) == data.replace(b"y", b"# y")
+    with pytest.raises(RewriteError, match="nested too deeply"):
+        edited(data, without(0))
+
+
 def test_what_the_encoding_does_not_have_is_refused() -> None:
     data = b"# coding: latin-1\na\n"
     with pytest.raises(RewriteError, match="iso-8859-1"):
