@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument, same
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.migrations.steps import Move, Steps, handed_step
+from npu_migrate.migrations.steps import Move, Steps
 from npu_migrate.names import FUNCTIONS, WITHS, Index, dotted, literal
 from npu_migrate.plan import DropElement, Edit, ReplaceExpression, ReplaceStatement
 
@@ -416,10 +416,6 @@ class StepMoves:
                     return TakenOut(edits=(DropElement(node),), gone=(node,))
                 return TakenOut(removed=(statement,))
         return None
-
-    def unhanded(self, use: ast.Call) -> bool:
-        """Whether a use is not handed the step."""
-        return handed_step(use) is None
 
 
 def _arm(node: ast.AST, child: ast.AST) -> str:

@@ -1,0 +1,181 @@
+"""The index of one file, which every migration asks."""
+
+import ast
+from typing import Callable, Dict, List, Optional, Set, Tuple, Union
+
+from npu_migrate.names.project import Exports
+from npu_migrate.names.resolver import Resolver
+from npu_migrate.names.scopes import Binding, Scope
+from npu_migrate.names.syntax import FUNCTIONS, FunctionNode, element, is_none
+from npu_migrate.names.walk import Importer, Walk
+
+
+class Index(Resolver):
+    """Scopes, bindings, names and values of one file.
+
+    ``module`` is the qualified name of the file's module, ``importer`` tells what its imports mean,
+    ``canonical`` gives the one name of a thing that has several.
+    """
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        module: str,
+        importer: Importer,
+        canonical: Callable[[str], str] = str,
+    ) -> None:
+        super().__init__(tree, module, canonical)
+        Walk(self, importer).run()
+
+    def producers(self, node: ast.expr) -> List[Union[ast.expr, Binding]]:
+        """The expressions whose value ``node`` may have, and parameters where the trail ends.
+
+        Follows names, attributes of ``self``, conditional expressions and the returns of functions
+        of this file.
+        """
+        found: Dict[object, None] = {}
+        self._produce(node, (), found, set())
+        return list(found)  # type: ignore[arg-type]
+
+    def _produce(
+        self, node: ast.expr, path: Tuple[int, ...], found: Dict[object, None], seen: Set[object]
+    ) -> None:
+        if (node, path) in seen:
+            return
+        seen.add((node, path))
+        if path:
+            part = element(node, path[:1])
+            if part is not None:
+                self._produce(part, path[1:], found, seen)
+                return
+        if isinstance(node, ast.IfExp):
+            self._produce(node.body, path, found, seen)
+            self._produce(node.orelse, path, found, seen)
+            return
+        if isinstance(node, ast.BoolOp):
+            for value in node.values:
+                self._produce(value, path, found, seen)
+            return
+        if hasattr(ast, "NamedExpr") and isinstance(node, ast.NamedExpr):
+            self._produce(node.value, path, found, seen)
+            return
+        bindings: Optional[List[Binding]] = None
+        if isinstance(node, ast.Name):
+            bindings = self.bindings(node)
+        elif isinstance(node, ast.Attribute):
+            bindings = self.self_attribute(node)
+        if bindings:
+            for binding in bindings:
+                if binding.value is None or binding.augmented or binding.iterates:
+                    found[binding] = None
+                else:
+                    self._produce(binding.value, binding.path + path, found, seen)
+            return
+        returns = self._returns(node)
+        if returns:
+            for value in returns:
+                self._produce(value, path, found, seen)
+            return
+        if not path:
+            found[node] = None
+
+    def _returns(self, node: ast.expr) -> List[ast.expr]:
+        if not isinstance(node, ast.Call):
+            return []
+        function = self.function_called(node)
+        if function is None:
+            return []
+        return [r.value for r in self.returns(function) if r.value is not None]
+
+    def function_called(self, call: ast.Call) -> Optional[FunctionNode]:
+        """The function or method of this file that a call runs, where there is just one."""
+        if isinstance(call.func, ast.Name):
+            definitions = [b.definition for b in self.bindings(call.func)]
+        elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+            owner = self.class_of_self(call.func.value)
+            scope = self.scopes.get(owner) if owner is not None else None
+            bindings = scope.bindings.get(call.func.attr, []) if scope is not None else []
+            definitions = [b.definition for b in bindings]
+        else:
+            return None
+        if len(definitions) == 1 and isinstance(definitions[0], FUNCTIONS):
+            return definitions[0]
+        return None
+
+    def returns(self, function: FunctionNode) -> List[ast.Return]:
+        """The ``return`` statements of a function's own body, in order."""
+        return [s for s in self.statements(function) if isinstance(s, ast.Return)]
+
+    def statements(self, owner: ast.AST) -> List[ast.stmt]:
+        """All statements of a scope's own body, nested blocks included, nested scopes not."""
+        scope = self.root if owner is self.tree else self.scopes[owner]
+        return [s for s, p in self.places.items() if p.scope is scope]  # type: ignore[misc]
+
+    def reads(self, binding: Binding) -> List[ast.Name]:
+        """The reads of a name that may see this binding."""
+        return [
+            chain
+            for chain in self._reads_by_name().get(binding.name, ())
+            if binding in self.bindings(chain)
+        ]
+
+    def _reads_by_name(self) -> Dict[str, List[ast.Name]]:
+        cached: Optional[Dict[str, List[ast.Name]]] = self.__dict__.get("_names_read")
+        if cached is None:
+            cached = {}
+            for chain in self.chains:
+                base: ast.AST = chain
+                while isinstance(base, ast.Attribute):
+                    base = base.value
+                if isinstance(base, ast.Name):
+                    cached.setdefault(base.id, []).append(base)
+            self.__dict__["_names_read"] = cached
+        return cached
+
+    def reads_of(self, name: str) -> List[ast.Name]:
+        """Every read of a name in the file, whatever binds it."""
+        return self._reads_by_name().get(name, [])
+
+    def statement_bindings(self, statement: ast.AST) -> List[Binding]:
+        """The bindings that a statement makes itself (not those of nested statements)."""
+        return self._own.get(statement, [])
+
+    def all_scopes(self) -> List[Scope]:
+        """Every scope of the file, lambdas and comprehensions included."""
+        return [self.root, *self._scope_of.values()]
+
+
+def exports(index: Index) -> Exports:
+    """What the module of an index offers to the other files of the run."""
+    names: Dict[str, Tuple[str, ...]] = {}
+    for name, bindings in index.root.bindings.items():
+        reaching = index.reaching(name, index.root, None)
+        shared = [b for b in bindings if b.scope is not index.root]
+        names[name] = tuple(
+            dict.fromkeys(
+                target
+                for b in dict.fromkeys(reaching + shared)
+                for target in _export(index, b, name)
+            )
+        )
+    takes = {
+        b.target
+        for scope in [index.root, *index.scopes.values()]
+        for bindings in scope.bindings.values()
+        for b in bindings
+        if b.target.startswith(":") and b.alias is not None
+    }
+    stars = tuple(module for scope, module in index.stars if scope is index.root)
+    modules = set(takes) | {t.rpartition(".")[0] for t in takes} | set(stars)
+    return Exports(names, stars, frozenset(takes), frozenset(modules))
+
+
+def _export(index: Index, binding: Binding, name: str) -> List[str]:
+    if binding.target:
+        own = f"{index.module}.{name}"
+        return ["." + name] if binding.target == own else [binding.target]
+    value = element(binding.value, binding.path) if binding.value is not None else None
+    if value is None or is_none(value):
+        return [] if is_none(value) else [""]
+    found = index.resolve(value)
+    return sorted(found.names) + ([""] if found.unknown else [])

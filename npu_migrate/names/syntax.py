@@ -1,0 +1,75 @@
+"""Small questions about nodes of ``ast``, alike on every Python."""
+
+import ast
+import builtins
+from typing import List, Optional, Sequence, Tuple, Union
+
+FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+ImportNode = Union[ast.Import, ast.ImportFrom]
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+WITHS = (ast.With, ast.AsyncWith)
+TRIES: Tuple[type, ...] = (ast.Try,) + ((ast.TryStar,) if hasattr(ast, "TryStar") else ())
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+BUILTINS = frozenset(dir(builtins))
+
+
+def dotted(node: ast.AST) -> str:
+    """``a.b.c`` for a chain of attributes on a name, an empty string for anything else."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def is_none(node: Optional[ast.AST]) -> bool:
+    """Whether the node is the literal ``None``."""
+    return type(node).__name__ in ("Constant", "NameConstant") and node.value is None  # type: ignore[union-attr]
+
+
+def literal(node: Optional[ast.AST]) -> object:
+    """The value of a literal number, string, ``True``... (``None`` for anything else)."""
+    attribute = _LITERALS.get(type(node).__name__)
+    return getattr(node, attribute) if attribute else None
+
+
+_LITERALS = {"Constant": "value", "Num": "n", "Str": "s", "Bytes": "s", "NameConstant": "value"}
+"""Literal nodes; Python 3.7 has one class for each kind."""
+
+
+def element(node: ast.expr, path: Tuple[int, ...]) -> Optional[ast.expr]:
+    """The part of a tuple or list display at ``path``; ``None`` where it is no display."""
+    for position in path:
+        if not isinstance(node, (ast.Tuple, ast.List)) or position >= len(node.elts):
+            return None
+        if any(isinstance(item, ast.Starred) for item in node.elts):
+            return None
+        node = node.elts[position]
+    return node
+
+
+def positional(arguments: ast.arguments) -> List[ast.arg]:
+    return list(getattr(arguments, "posonlyargs", [])) + list(arguments.args)
+
+
+def parameters(function: ast.AST) -> List[str]:
+    """The names of a function's positional parameters, in order."""
+    return [argument.arg for argument in positional(function.args)]  # type: ignore[attr-defined]
+
+
+def leaves(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block never falls through to what follows it."""
+    if not block:
+        return False
+    last = block[-1]
+    if isinstance(last, ast.If):
+        return bool(last.orelse) and leaves(last.body) and leaves(last.orelse)
+    if isinstance(last, WITHS):
+        return leaves(last.body)
+    return isinstance(last, LEAVES)
