@@ -48,6 +48,7 @@ class Request:
     list_rules: bool
     format: str
     removed: str
+    optimizer: str
     jobs: int
     quiet: bool
     verbose: bool
@@ -102,6 +103,14 @@ def _codes(
     default="comment",
     show_default=True,
     help="What becomes of statements that must go.",
+)
+@click.option(
+    "--optimizer",
+    type=click.Choice(["nested", "combined"]),
+    default="nested",
+    show_default=True,
+    help="NPULossScaleOptimizer around NPUDistributedOptimizer, or NPUOptimizer for both where "
+    "the script does not average gradients itself.",
 )
 @click.option(
     "-j",
@@ -261,7 +270,9 @@ def _results(
     """All results, before any is written: what a file says of another must not have changed."""
     from npu_migrate.engine import Options, migrate
 
-    options = Options(request.select, request.ignore, request.removed, request.jobs)
+    options = Options(
+        request.select, request.ignore, request.removed, request.optimizer, request.jobs
+    )
     done = 0
     try:
         with _progress(len(sources), request.quiet) as advance:

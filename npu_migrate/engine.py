@@ -53,6 +53,7 @@ class Options:
     select: Tuple[str, ...] = ()
     ignore: Tuple[str, ...] = ()
     removed: str = "comment"
+    optimizer: str = "nested"
     jobs: int = 1
 
 
@@ -216,8 +217,10 @@ class _Migrator:
 
     def _plan(self, path: str, data: bytes, index: Index) -> Plan:
         lines = tuple(data.decode("utf-8", "replace").splitlines())
-        comment_out = self._options.removed == "comment"
-        return plan_file(Context(path, index, self._rules, self._run, comment_out, lines))
+        context = Context(path, index, self._rules, self._run, lines=lines)
+        context.comment_out = self._options.removed == "comment"
+        context.combined = self._options.optimizer == "combined"
+        return plan_file(context)
 
 
 def _unknown(name: str) -> Resolution:

@@ -12,6 +12,7 @@ from npu_migrate.rules import Rule
 BRIDGE = "npu_bridge.estimator.npu."
 ADAPTER = "npu_migrate.runtime.ops_adapter"
 DISTRIBUTED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUDistributedOptimizer"
+COMBINED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUOptimizer"
 LOSS_SCALE_OPTIMIZER = BRIDGE + "npu_loss_scale_optimizer.NPULossScaleOptimizer"
 FIXED_MANAGER = BRIDGE + "npu_loss_scale_manager.FixedLossScaleManager"
 EXPONENTIAL_MANAGER = BRIDGE + "npu_loss_scale_manager.ExponentialUpdateLossScaleManager"
@@ -37,6 +38,9 @@ class Context:
     """Rules by name; those that are not selected are absent."""
     run: RunFacts
     comment_out: bool = True
+    """Whether statements that go are commented out, not deleted."""
+    combined: bool = False
+    """Whether one ``NPUOptimizer`` does the work of the two nested ones."""
     lines: Tuple[str, ...] = ()
     plan: Plan = field(default_factory=Plan)
     wanted: List[Wanted] = field(default_factory=list)

@@ -9,6 +9,7 @@ from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import (
+    COMBINED_OPTIMIZER,
     DISTRIBUTED_OPTIMIZER,
     EXPONENTIAL_MANAGER,
     FIXED_MANAGER,
@@ -283,9 +284,8 @@ class LossScaling:
         return notes
 
     def _edits(self, wrap: ast.Call) -> List[Edit]:
-        callee = self.context.local(LOSS_SCALE_OPTIMIZER, wrap)
         source, before = self._hoisted(wrap, self._source_of_manager(wrap))
-        return before + self._wrapping(wrap, callee, source)
+        return before + self._wrapping(wrap, source)
 
     def _hoisted(self, wrap: ast.Call, source: str) -> Tuple[str, List[Edit]]:
         """A new dynamic manager is built before the control dependencies around its optimizer."""
@@ -299,18 +299,23 @@ class LossScaling:
         self.context.report("manager-in-control-dependencies", wrap, hoisted[1])
         return hoisted[0], []
 
-    def _wrapping(self, wrap: ast.Call, callee: str, source: str) -> List[Edit]:
+    def _wrapping(self, wrap: ast.Call, source: str) -> List[Edit]:
         arguments = self._manager_argument(wrap, source) + self._is_distributed(wrap)
+        averages = wrap in self.nesting.to_swap or self._is_distributed_already(wrap)
+        if not averages:
+            self.by_rank_count.append(wrap)
+        if self.context.combined and not averages:
+            arguments.append(Argument("is_loss_scale", "True"))
+            return [EditCall(wrap, self.context.local(COMBINED_OPTIMIZER, wrap), tuple(arguments))]
+        callee = self.context.local(LOSS_SCALE_OPTIMIZER, wrap)
         if wrap in self.nesting.to_swap:
             distributed = self.context.local(DISTRIBUTED_OPTIMIZER, wrap)
-            inner = self._argument_inside(wrap, f"{distributed}($it)")
-            return [EditCall(wrap, callee, (inner, *arguments))]
-        if self._is_distributed_already(wrap):
-            return [EditCall(wrap, callee, tuple(arguments))]
-        self.by_rank_count.append(wrap)
-        if self._is_plain_statement(wrap):
+            arguments.insert(0, self._argument_inside(wrap, f"{distributed}($it)"))
+        elif not averages and self._is_plain_statement(wrap):
             return [self._by_rank_count(wrap, callee, source)]
-        return [EditCall(wrap, callee, (self._wrapped_inner(wrap), *arguments))]
+        elif not averages:
+            arguments.insert(0, self._wrapped_inner(wrap))
+        return [EditCall(wrap, callee, tuple(arguments))]
 
     def _is_distributed_already(self, wrap: ast.Call) -> bool:
         distributions = self.optimizers.distributions(wrap)
