@@ -4,18 +4,22 @@ Edits point at nodes of a file's ``ast``. Each is met with its counterpart in li
 structure, the parts of that tree above an edit are built anew, and everything else comes out
 byte for byte as it went in.
 
-================= ==========================================================================
-``document``      bytes to text to libcst and back; files that libcst can't take as a whole
+================= ===========================================================================
+``editor``        from a file and its edits to the new file
+``document``      bytes to libcst's trees and back; files that libcst can't take as a whole
 ``source_order``  the expressions of a statement in source order, in both trees
 ``pairing``       node of ``ast`` -> node of libcst
-``editor``        walk down to the edits and up again, rebuilding
-``calls``         arguments of a call
-``commas``        taking elements out of comma-separated lists, adding them
+``marks``         which edits stand on which node, and what lies above them
+``statements``    edits of statements: blocks, clauses, lines
+``imports``       import statements
+``expressions``   edits of expressions
+``calls``         callee and arguments of a call
 ``templates``     the code of edits, with its ``$names`` filled in
 ``parentheses``   whether an expression needs them in its new place
-``blocks``        statements, comment lines and blank lines of a block
-``imports``       import statements
-================= ==========================================================================
+``commas``        elements of comma-separated lists, and the space between them
+``blocks``        statements, comment lines and blank lines
+``nodes``         a libcst node with other children
+================= ===========================================================================
 """
 
 import ast

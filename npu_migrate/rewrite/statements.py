@@ -29,6 +29,9 @@ _CLAUSES = tuple(
 class Statements:
     """Rebuilds blocks that edits lie in.
 
+    What is inserted before a statement, or moved there, comes above the comments that are attached
+    to it and below the blank lines above those.
+
     Of several edits of a statement, removing it wins over replacing it, and that over what is to
     be done inside; what is inserted around it appears in any case.
     """
