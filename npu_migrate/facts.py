@@ -113,8 +113,8 @@ class RunFacts:
     """Modules of programs that look embeddings up, whose gradients are sparse."""
     taken: FrozenSet[str] = frozenset()
     """Names that one file of the run takes from another."""
-    new_managers: FrozenSet[str] = frozenset()
-    """Modules of programs whose loss-scale objects become managers."""
+    makes_loss_scale_variable: bool = False
+    """Whether some loss-scale object becomes a manager, whose variable is called ``loss_scale``."""
     fetches: FrozenSet[str] = frozenset()
     replaced: FrozenSet[str] = frozenset()
     """Qualified names that rules put others in place of."""
@@ -122,10 +122,6 @@ class RunFacts:
     def uses_horovod(self, module: str) -> bool:
         """Whether the program that a module belongs to averages gradients by Horovod."""
         return module in self.horovod
-
-    def makes_loss_scale_variable(self, module: str) -> bool:
-        """Whether a variable ``loss_scale`` is new to the program that a module belongs to."""
-        return module in self.new_managers
 
     def has_embeddings(self, module: str) -> bool:
         """Whether the program that a module belongs to has sparse gradients."""

@@ -27,7 +27,7 @@ def link_names(files: Sequence[NameFacts], replaced: Iterable[str]) -> RunFacts:
         project=project,
         scaling_functions={f.name: f for file in files for f in file.scaling_functions},
         horovod=programs.around(f.module for f in files if f.uses_horovod),
-        new_managers=programs.around(f.module for f in files if f.scales_by_object),
+        makes_loss_scale_variable=any(f.scales_by_object for f in files),
         embeddings=programs.around(f.module for f in files if f.has_embeddings),
         taken=frozenset(name for f in files for name in f.exports.takes),
         fetches=frozenset(fetch for f in files for fetch in f.fetches),

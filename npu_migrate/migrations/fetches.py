@@ -11,7 +11,7 @@ SETTERS = ("os.putenv", "os.environ.setdefault", "os.environ.update")
 
 def run(context: Context) -> None:
     """Report what a change of the graph or of the session does to them."""
-    if context.run.makes_loss_scale_variable(context.module):
+    if context.run.makes_loss_scale_variable:
         for string in context.index.string_nodes:
             if literal(string) == "loss_scale:0":
                 context.report("loss-scale-fetched-by-name", string, symbol="loss_scale:0")

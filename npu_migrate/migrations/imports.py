@@ -39,9 +39,9 @@ def _is_unused(context: Context, binding: Binding) -> bool:
         return False
     if f"{context.module}.{binding.name}" in context.run.taken:
         return False
+    if target == "tensorflow" and binding.name == target:
+        return _spelling_is_unused(context, binding, context.index.reads_of(binding.name))
     reads = context.index.reads(binding)
-    if target == "tensorflow":
-        return _spelling_is_unused(context, binding, reads)
     return bool(reads) and all(context.without(read) for read in reads)
 
 
@@ -76,7 +76,7 @@ def _keep_root(context: Context, binding: Binding, node: ast.stmt) -> List[Edit]
         for b in binding.scope.bindings[binding.name]
         if b is not binding and b.alias is not None and b.alias.name == "tensorflow"
     ]
-    reads = [r for r in context.index.reads(binding) if not context.without(r)]
+    reads = [r for r in context.index.reads_of(binding.name) if not context.without(r)]
     return [AddImport("tensorflow", after=node)] if reads and not others else []
 
 

@@ -26,7 +26,7 @@ from npu_migrate.migrations.control_dependencies import (
 )
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import dotted, literal
+from npu_migrate.names import dotted, is_none, literal
 from npu_migrate.plan import Argument, Edit, EditCall, ReplaceExpression, ReplaceStatement, Status
 
 RULES = {
@@ -522,7 +522,7 @@ class LossScaling:
                 continue
             if not isinstance(call.func, ast.Name) and self.index.self_attribute(call.func) is None:
                 continue
-            producers = self.optimizers.producers(call.func)
+            producers = [p for p in self.optimizers.producers(call.func) if not _is_nothing(p)]
             if not producers or not any(p in self.scales for p in producers):
                 continue
             if all(p in self.scales for p in producers) and not call.args and not call.keywords:
@@ -550,6 +550,11 @@ class LossScaling:
                 self.context.report(
                     "loss-scale-attribute", chain, attribute=chain.attr, symbol=dotted(chain)
                 )
+
+
+def _is_nothing(producer: object) -> bool:
+    """Whether a value is the literal ``None``."""
+    return isinstance(producer, ast.expr) and is_none(producer)
 
 
 def _dynamic_manager(call: ast.Call, callee: str) -> Tuple[str, Parts]:
