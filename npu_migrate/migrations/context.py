@@ -1,6 +1,7 @@
 """What the migrations of one file share: the index, the rules, and the plan that they fill."""
 
 import ast
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Collection, Dict, List, Optional, Set, Tuple
 
@@ -69,8 +70,8 @@ class Context:
         chosen = self.rules[rule]
         name = getattr(node, "name", "") if isinstance(node, ast.stmt) else ""
         symbol = symbol or dotted(getattr(node, "func", node)) or str(name or "")
-        details = {"symbol": symbol, "name": symbol.rpartition(".")[2], **details}
-        details.setdefault("target", chosen.target)
+        known = {"symbol": symbol, "name": symbol.rpartition(".")[2], "target": chosen.target}
+        details = defaultdict(str, {**known, **details})
         status = chosen.status if status is None else status
         finding = Finding(
             code=chosen.code,
@@ -80,9 +81,9 @@ class Context:
             column=self._column(node),
             symbol=symbol.lstrip(":"),
             status=status,
-            message=chosen.message.format(**details),
+            message=chosen.message.format_map(details),
             assumed=assumed,
-            remedy="" if status is Status.MIGRATED else chosen.remedy.format(**details),
+            remedy="" if status is Status.MIGRATED else chosen.remedy.format_map(details),
         )
         self.plan.add(finding, *edits)
         return True
