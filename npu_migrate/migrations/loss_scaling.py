@@ -7,7 +7,7 @@ vendor's classes of the same shape read a status register instead.
 import ast
 from typing import List, Optional, Tuple
 
-from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations import nesting, vocabulary
 from npu_migrate.migrations.context import (
     COMBINED_OPTIMIZER,
     DISTRIBUTED_OPTIMIZER,
@@ -23,7 +23,7 @@ from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.verdicts import RULES, Verdicts
 from npu_migrate.names import dotted
-from npu_migrate.plan import Argument, Edit, EditCall, ReplaceStatement
+from npu_migrate.plan import Argument, Edit, EditCall, ReplaceStatement, Status
 
 STRICTER = (
     "stricter than the original: a step that overflows is skipped, where the original applied it "
@@ -39,12 +39,12 @@ DENSE = (
 class LossScaling:
     """Migrates the loss scaling of one file."""
 
-    def __init__(self, context: Context, optimizers: Optimizers, nesting: Nesting) -> None:
+    def __init__(self, context: Context, optimizers: Optimizers, order: Nesting) -> None:
         self.context = context
         self.index = context.index
         self.optimizers = optimizers
-        self.nesting = nesting
-        self.verdicts = Verdicts(context, optimizers, nesting)
+        self.nesting = order
+        self.verdicts = Verdicts(context, optimizers, order)
         self.dependencies = ControlDependencies(context, optimizers)
         self.unresolved: List[ast.Call] = []
         """Calls inside that look like averaging, and are reported."""
@@ -57,8 +57,11 @@ class LossScaling:
         for wrap in verdicts.migrated:
             self._migrate(wrap)
         for wrap, verdict in verdicts.left.items():
+            symbol = verdicts.symbol(wrap)
+            is_order = verdict.rule == nesting.RULE
+            status = Status.MANUAL if is_order else None
             self.context.report(
-                verdict.rule, wrap, symbol=verdicts.symbol(wrap), subject=verdict.subject
+                verdict.rule, wrap, status=status, symbol=symbol, subject=verdict.subject
             )
 
     def _migrate(self, wrap: ast.Call) -> None:

@@ -13,6 +13,10 @@ from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.plan import Edit, MoveStatement, RemoveStatement, ReplaceExpression
 
 RULE = "averaged-after-unscaling"
+CHANGE = (
+    "; gradients are now averaged while they are scaled, so results differ a little where they "
+    "were compressed"
+)
 
 
 class Nesting:
@@ -125,5 +129,6 @@ class Nesting:
             averaging,
             edit,
             symbol=vocabulary.HOROVOD_OPTIMIZER,
+            change=CHANGE,
             dropped=horovod_optimizer.wording(self.context, averaging),
         )

@@ -397,7 +397,7 @@ def test_options_reach_the_engine(make, run, monkeypatch):
     make(a=CLEAN)
     monkeypatch.setattr(engine, "migrate", migrate)
     run("--select", "NPU1, NPU101", "--select=ALL", "--removed", "delete", "-j", "3", "a.py")
-    assert seen == [engine.Options(("NPU1", "NPU101", "ALL"), (), "delete", 3)]
+    assert seen == [engine.Options(("NPU1", "NPU101", "ALL"), (), "delete", "nested", 3)]
 
 
 def test_version_and_help(run):
