@@ -13,8 +13,12 @@ class ClassFacts:
     name: str
     bases: Tuple[str, ...]
     behaviour: str
-    needs_step: bool = False
-    """``apply_gradients`` has no default for the step, or computes with it."""
+    inner: Tuple[str, ...] = ()
+    """The classes of the optimizers that it makes itself and hands the step to."""
+
+    def handed(self, inside: Tuple[str, ...]) -> Tuple[str, ...]:
+        """The classes that the step is handed to; ``inside`` are those of the arguments."""
+        return self.inner or inside if self.behaviour == "hands inside" else self.bases
 
 
 @dataclass(frozen=True)
@@ -155,10 +159,10 @@ def moves_step(
         return "yes"
     if facts.behaviour == "leaves":
         return "no"
-    if facts.behaviour == "takes no step":
+    if facts.behaviour in ("takes no step", "unclear"):
         return "unknown"
     further: Dict[str, None] = {}
-    names = inside if facts.behaviour == "hands inside" else facts.bases
+    names = facts.handed(inside)
     for other in names:
         if other not in ("builtins.object", ""):
             further[moves_step(other, (), classes, moving, seen | {name})] = None
@@ -170,9 +174,9 @@ def responsible(
 ) -> FrozenSet[str]:
     """The classes whose own code decides whether ``name`` moves the step."""
     facts = classes.get(name)
-    if facts is None or facts.behaviour in ("moves", "leaves", "takes no step"):
+    if facts is None or facts.behaviour in ("moves", "leaves", "takes no step", "unclear"):
         return frozenset((name,))
-    names = inside if facts.behaviour == "hands inside" else facts.bases
+    names = facts.handed(inside)
     others = [n for n in names if n not in ("builtins.object", "", name)]
     found: FrozenSet[str] = frozenset().union(
         *(responsible(other, (), classes) for other in others)

@@ -83,7 +83,7 @@ class GlobalStep:
         self, statement: ast.Return, function: FunctionNode, step: str, guarded: bool
     ) -> List[Edit]:
         value = statement.value
-        if value is None or self.context.calls_to(value, vocabulary.NO_OP):
+        if value is None or not self.steps.hands_back(statement):
             return []
         tf = self.context.tensorflow(statement)
         updates = self._list_in_group(value)

@@ -59,6 +59,8 @@ class LossScaling:
         for wrap, verdict in verdicts.left.items():
             symbol = verdicts.symbol(wrap)
             is_order = verdict.rule == nesting.RULE
+            if is_order and self.nesting.can_move:
+                continue  # the averaging around it is reported
             status = Status.MANUAL if is_order else None
             self.context.report(
                 verdict.rule, wrap, status=status, symbol=symbol, subject=verdict.subject

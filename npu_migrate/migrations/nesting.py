@@ -32,7 +32,7 @@ class Nesting:
         """Loss-scaling call -> the averaging call whose statement moves before it, as it is."""
         self.inside_out: Set[ast.Call] = set()
         """Loss-scaling and averaging calls that a person must put in order."""
-        self._can_move = can_move
+        self.can_move = can_move
         if RULE in context.rules:
             for call in self.index.calls:
                 if optimizers.is_wrap(call, vocabulary.HOROVOD_OPTIMIZERS):
@@ -50,7 +50,7 @@ class Nesting:
         if not scalings:
             return
         given = horovod_optimizer.arguments(averaging)
-        if not self._can_move or given is None or horovod_optimizer.refused(self.context, given):
+        if not self.can_move or given is None or horovod_optimizer.refused(self.context, given):
             self.inside_out |= {averaging, *scalings}
         elif len(scalings) == 1 and (
             scalings[0] is inner or self._in_a_row(scalings[0], averaging, inner)

@@ -12,7 +12,16 @@ from typing import Dict, List, Optional, Set
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument, same
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import FUNCTIONS, FunctionNode, Index, dotted, literal, parameters
+from npu_migrate.names import (
+    FUNCTIONS,
+    WITHS,
+    FunctionNode,
+    Index,
+    dotted,
+    is_none,
+    literal,
+    parameters,
+)
 
 STEP_NAMES = ("global_step", "_global_step")
 
@@ -35,6 +44,7 @@ class Behaviour(str, Enum):
     HANDS_TO_BASE = "hands to base"
     HANDS_INSIDE = "hands inside"
     TAKES_NO_STEP = "takes no step"
+    UNCLEAR = "unclear"
 
 
 class Steps:
@@ -203,9 +213,23 @@ class Steps:
         if self.class_moves(function):
             return Behaviour.MOVES
         handed = self._hands_on(function)
-        if handed is None and not self.parameter(function):
+        if handed is not None:
+            return handed
+        if not self.parameter(function):
             return Behaviour.TAKES_NO_STEP
-        return handed or Behaviour.LEAVES
+        returns = self.index.returns(function)
+        return Behaviour.LEAVES if any(map(self.hands_back, returns)) else Behaviour.UNCLEAR
+
+    def hands_back(self, statement: ast.Return) -> bool:
+        """Whether a ``return`` hands back the update, and not just that there is none."""
+        value = statement.value
+        if value is None or is_none(value):
+            return False
+        if not isinstance(value, ast.Call):
+            return True
+        if self.index.resolve(value.func).sole != vocabulary.NO_OP:
+            return True
+        return isinstance(self.index.places[statement].parent, WITHS)
 
     def class_moves(self, function: FunctionNode) -> List[ast.Call]:
         """The calls in an ``apply_gradients`` that move the step."""
@@ -232,6 +256,17 @@ class Steps:
             is_base = self.optimizers.is_super(call.func.value) or self._is_class(call.func.value)
             return Behaviour.HANDS_TO_BASE if is_base else Behaviour.HANDS_INSIDE
         return None
+
+    def inner_of(self, node: ast.ClassDef) -> List[str]:
+        """The classes of the optimizers that a class makes itself and hands the step to."""
+        function = self.apply_gradients(node)
+        found: Dict[str, None] = {}
+        for call in self._calls_in(function) if function is not None else ():
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "apply_gradients":
+                for origin in self.optimizers.origins(call.func.value):
+                    if origin.name:
+                        found[origin.name] = None
+        return list(found)
 
     def _hands(self, call: ast.Call, step: str, rest: str, keywords: str) -> bool:
         for value in call.args + [keyword.value for keyword in call.keywords]:
@@ -279,9 +314,4 @@ class Steps:
 def handed_step(use: ast.Call) -> Optional[ast.expr]:
     """The global step that ``apply_gradients`` or ``minimize`` is handed."""
     step = argument(use, 1, "global_step")
-    return step if step is not None and literal_none(step) is False else None
-
-
-def literal_none(node: ast.expr) -> bool:
-    """Whether a node is the literal ``None``."""
-    return type(node).__name__ in ("Constant", "NameConstant") and literal(node) is None
+    return step if step is not None and not is_none(step) else None

@@ -17,7 +17,7 @@ from npu_migrate.facts import (
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.step_moves import StepMoves
-from npu_migrate.migrations.steps import Steps
+from npu_migrate.migrations.steps import Behaviour, Steps
 from npu_migrate.names import (
     FUNCTIONS,
     Binding,
@@ -110,14 +110,9 @@ def _imports_horovod(index: Index) -> bool:
 
 def _class_facts(index: Index, steps: Steps, node: ast.ClassDef) -> ClassFacts:
     bases = tuple(index.resolve(base).sole for base in node.bases)
-    function = steps.apply_gradients(node)
-    needs = False
-    if function is not None:
-        names, step = parameters(function), steps.parameter(function)
-        with_default = names[len(names) - len(function.args.defaults) :]
-        needs = bool(step) and (step not in with_default or bool(steps.reads(function)))
     behaviour = steps.behaviour(node)
-    return ClassFacts(index.qualname(node), bases, behaviour.value, needs)
+    inner = steps.inner_of(node) if behaviour is Behaviour.HANDS_INSIDE else []
+    return ClassFacts(index.qualname(node), bases, behaviour.value, tuple(inner))
 
 
 def origin_facts(optimizers: Optimizers, use: ast.Call) -> List[OriginFacts]:

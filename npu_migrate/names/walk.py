@@ -179,7 +179,7 @@ class Walk:
                 self.index.stars.append((scope, module))
                 continue
             name = alias.asname or alias.name
-            target = f"{module}.{alias.name}"
+            target = module + alias.name if module == ":" else f"{module}.{alias.name}"
             self._bind(Binding(name, scope, node, target=target, alias=alias))
 
     def _visit_FunctionDef(self, node: FunctionNode, scope: Scope) -> None:
