@@ -8,7 +8,6 @@ from npu_migrate.launch.environment import current_ranks
 from npu_migrate.runtime.gradient_averaging import average
 from npu_migrate.runtime.overflow.saturation import saturated
 from npu_migrate.runtime.overflow.source import Gradient, GradsAndVars
-from npu_migrate.runtime.weight_update_sharding import apply_own_share
 
 
 class GradientAveragingOptimizer(tf.train.Optimizer):
@@ -70,8 +69,9 @@ class NPUDistributedOptimizer(GradientAveragingOptimizer):
 
     Args:
       optimizer: the `tf.train.Optimizer` that computes and applies the gradients.
-      is_weight_update_sharding: whether each rank updates only its share of the variables and
-        sends them to the others; the weights are the same either way.
+      is_weight_update_sharding: whether on the NPU each rank updates only its share of the
+        variables and sends them to the others. The weights are the same either way, and off the
+        NPU every rank updates all.
       name: name of this optimizer, by default `Distributed` and the class of the inner one.
 
     Source: `NPUDistributedOptimizer` of the vendor's package.
@@ -84,17 +84,17 @@ class NPUDistributedOptimizer(GradientAveragingOptimizer):
         super().__init__(optimizer, name, average)
         self._is_weight_update_sharding = is_weight_update_sharding
 
-    def apply_gradients(
-        self,
-        grads_and_vars: Iterable[Tuple[Gradient, Any]],
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
-    ) -> tf.Operation:
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
         """See base class.
 
         Raises:
           ValueError: weight update sharding with fewer gradients than ranks.
         """
-        if not self._is_weight_update_sharding or current_ranks().size == 1:
-            return super().apply_gradients(grads_and_vars, global_step, name)
-        return apply_own_share(self._optimizer, list(grads_and_vars), global_step, name)
+        grads_and_vars = super().compute_gradients(*args, **kwargs)
+        ranks = current_ranks().size
+        if self._is_weight_update_sharding and len(grads_and_vars) < ranks > 1:
+            raise ValueError(
+                f"is_weight_update_sharding needs a gradient for each rank, but there are "
+                f"{len(grads_and_vars)} gradients for {ranks} ranks"
+            )
+        return grads_and_vars

@@ -1,6 +1,6 @@
 """Averages over the ranks, as the vendor's package does it."""
 
-from typing import Any, List
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -48,16 +48,17 @@ def npu_allreduce(
     summed = "sum" if reduction == "mean" else reduction
     if not isinstance(values, tf.IndexedSlices):
         reduced = current_engine().allreduce(values, summed, group, fusion, fusion_id)
-        return _mean(reduced, reduction)
+        return divided_by_ranks(reduced) if reduction == "mean" else reduced
     if summed != "sum":
         raise ValueError(f"sparse tensors can be reduced by mean or sum, not by {reduction}")
-    gathered: List[tf.Tensor] = [
-        current_engine().allgather(part, group) for part in (values.values, values.indices)
-    ]
-    return tf.IndexedSlices(_mean(gathered[0], reduction), gathered[1], values.dense_shape)
+    slices = current_engine().allgather(values.values, group)
+    indices = current_engine().allgather(values.indices, group)
+    if reduction == "mean":
+        slices = divided_by_ranks(slices)
+    return tf.IndexedSlices(slices, indices, values.dense_shape)
 
 
-def _mean(tensor: tf.Tensor, reduction: str) -> tf.Tensor:
-    if reduction != "mean":
-        return tensor
-    return tf.div(tensor, tf.cast(current_ranks().size, tensor.dtype.base_dtype))
+def divided_by_ranks(tensor: tf.Tensor) -> tf.Tensor:
+    """A sum over all ranks, divided by their number; integers are rounded down."""
+    ranks = tf.cast(current_ranks().size, tensor.dtype.base_dtype)
+    return tensor // ranks if tensor.dtype.is_integer else tensor / ranks

@@ -34,7 +34,9 @@ def float_status_library(tmp_path_factory):
 @pytest.fixture
 def saturating_npu(float_status_library, tmp_path, monkeypatch):
     """A machine whose `npu_bridge` is a vendor's, with a register; gives its op library."""
-    from fake_vendor import installed
+    import importlib
 
-    with installed(tmp_path, float_status_library, monkeypatch) as library:
-        yield library
+    from fake_vendor import on_path
+
+    with on_path(tmp_path, monkeypatch, float_status_library):
+        yield importlib.import_module("npu_bridge.helper.helper").get_gen_ops()

@@ -45,16 +45,14 @@ def write(folder, library=""):
 
 
 @contextlib.contextmanager
-def installed(folder, library, monkeypatch):
-    """Makes the package importable; gives its op library."""
+def on_path(folder, monkeypatch, library=""):
+    """Makes the package importable for a while."""
     write(folder, library)
     _forget()
-    monkeypatch.syspath_prepend(str(folder))
-    try:
-        yield importlib.import_module("npu_bridge.helper.helper").get_gen_ops()
-    finally:
-        monkeypatch.undo()
-        _forget()
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        yield
+    _forget()
 
 
 def _forget():

@@ -95,9 +95,7 @@ def test_the_register_reproduces_the_trace(trace, saturating_npu):
 @pytest.mark.parametrize("trace", NPU_TRACES[:3], ids=identify)
 def test_npu_optimizer_reproduces_the_trace(trace):
     manager = migrated_manager(trace)
-    training = ToyTraining(
-        lambda opt: NPUOptimizer(opt, manager, is_loss_scale=True), manager
-    )
+    training = ToyTraining(lambda opt: NPUOptimizer(opt, manager, is_loss_scale=True), manager)
     assert training.trace(trace["overflow"]) == expected(trace)
 
 

@@ -12,8 +12,8 @@ from toy_training import ToyTraining  # noqa: E402
 from npu_migrate.runtime import (  # noqa: E402
     ExponentialUpdateLossScaleManager,
     GradientFiniteness,
-    NPULossScaleOptimizer,
     NpuFloatStatus,
+    NPULossScaleOptimizer,
 )
 from npu_migrate.runtime.overflow import SimulatedSaturation, choose_overflow_source  # noqa: E402
 from npu_migrate.runtime.overflow.float_register import FloatRegister  # noqa: E402

@@ -4,8 +4,8 @@ from typing import Any, List, Optional, Sequence, Tuple, Type, Union
 
 import tensorflow.compat.v1 as tf
 
-from npu_migrate.launch.environment import current_ranks
 from npu_migrate.runtime.engines import current_engine
+from npu_migrate.runtime.gradient_averaging import divided_by_ranks
 from npu_migrate.runtime.ops_adapter.compression import Compression, Compressor
 
 #: The values of `op`; the numbers are Horovod's.
@@ -158,9 +158,7 @@ def _allreduce_sparse(
 
 
 def _averaged(tensor: tf.Tensor, op: int) -> tf.Tensor:
-    if op != Average:
-        return tensor
-    return tf.div(tensor, tf.cast(current_ranks().size, tensor.dtype.base_dtype))
+    return divided_by_ranks(tensor) if op == Average else tensor
 
 
 def _scaled(tensor: tf.Tensor, factor: float) -> tf.Tensor:

@@ -1,34 +1,59 @@
-"""Stand-in for the vendor's module of this name: everything a script needs, in one import."""
+"""Stand-in for the vendor's module of this name: everything a script needs, in one import.
+
+Like the vendor's it has no `__all__`: `import *` brings every public name, the imported ones too.
+"""
+
+# ruff: noqa: F401
 
 import os
 from typing import Any, List, Tuple
 
 import tensorflow as tf
 from hccl.manage.api import (
+    create_group,
+    destroy_group,
     get_local_rank_id,
     get_local_rank_size,
     get_rank_id,
     get_rank_size,
 )
-from tensorflow.core.protobuf import config_pb2
+from hccl.split.api import set_split_strategy_by_idx, set_split_strategy_by_size
+from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import session
 from tensorflow.python.keras import backend
 from tensorflow.python.training import session_run_hook
 
 from npu_bridge.estimator import npu_ops
-from npu_bridge.estimator.npu import util
+from npu_bridge.estimator.npu import keras_to_npu, npu_scope, npu_strategy, util
 from npu_bridge.estimator.npu.npu_callbacks import NPUBroadcastGlobalVariablesCallback
+from npu_bridge.estimator.npu.npu_config import (
+    DumpConfig,
+    DynamicInputConfig,
+    MemoryConfig,
+    NPURunConfig,
+    ProfilingConfig,
+)
+from npu_bridge.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 from npu_bridge.estimator.npu.npu_hook import (
     NPUBroadcastGlobalVariablesHook,
+    NPUCheckpointSaverHook,
+    NPUOutputTensorHook,
 )
+from npu_bridge.estimator.npu.npu_loss_scale_manager import (
+    ExponentialUpdateLossScaleManager,
+    FixedLossScaleManager,
+)
+from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge.estimator.npu.npu_optimizer import (
     KerasDistributeOptimizer,
     NPUDistributedOptimizer,
+    NPUOptimizer,
+    npu_allreduce,
+    npu_distributed_optimizer_wrapper,
 )
-
-# `tf` is here for scripts that take it from `import *`.
-# No __all__: like the vendor's, `import *` brings every public name, the imported ones too.
+from npu_bridge.estimator.npu_unary_ops import npu_unary_ops
+from npu_bridge.hccl import hccl_ops
 
 
 def npu_hooks_append(hooks_list: Any = ()) -> List[Any]:

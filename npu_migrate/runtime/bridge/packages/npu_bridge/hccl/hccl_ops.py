@@ -46,14 +46,11 @@ def reduce(
 ) -> tf.Tensor:
     """Reduces a tensor over all ranks; only the root's result means something.
 
-    The other ranks get their own tensor back, so that a script that uses it there shows.
+    Here all ranks get the result: what no rank reads, TensorFlow would cut from its graph, and the
+    others would wait for it.
     """
-    tensor = tf.convert_to_tensor(tensor)
-    reduced = current_engine().allreduce(tensor, reduction, group, fusion, fusion_id)
-    if current_ranks().rank == root_rank:
-        return reduced
-    with tf.control_dependencies([reduced]):
-        return tf.identity(tensor)
+    del root_rank
+    return allreduce(tensor, reduction, fusion, fusion_id, group)
 
 
 def reduce_scatter(

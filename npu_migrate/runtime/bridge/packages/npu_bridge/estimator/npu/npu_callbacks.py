@@ -10,7 +10,7 @@ from npu_migrate.runtime.ops_adapter import broadcast_variables
 
 
 class NPUBroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):
-    """Broadcasts the variables that Keras has initialised, before the first batch.
+    """Broadcasts the variables of Keras's session, before the first batch.
 
     Args:
       root_rank: whose values count.
@@ -27,6 +27,8 @@ class NPUBroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):
             return
         self._done = True
         if current_ranks().size > 1:
+            session = backend.get_session()  # initialises the variables
             variables = backend._get_variables(backend.get_graph())
+            variables = sorted(variables, key=lambda var: var.name)  # the same order on every rank
             ready = [var for var in variables if getattr(var, "_keras_initialized", False)]
-            backend.get_session().run(broadcast_variables(ready, self._root_rank))
+            session.run(broadcast_variables(ready, self._root_rank))
