@@ -130,12 +130,11 @@ def create_optimizer(loss, init_lr, num_train_steps, num_warmup_steps, hvd=None,
 
     update_op = tf.cond(is_last, lambda: update(accums), lambda: tf.no_op())
 
-    if hvd is not None:
-      all_ranks_finite = tf.equal(hvd.allreduce(tf.cast(batch_finite, tf.float32)), 1.0)
-    else:
-      all_ranks_finite = batch_finite
+    if hvd is not None and allreduce_post_accumulation:
+      # One GPU may overflow alone; gradients that are averaged already are the same on all.
+      batch_finite = tf.equal(hvd.allreduce(tf.cast(batch_finite, tf.float32)), 1.0)
     new_global_step = tf.cond(
-        tf.logical_and(is_last, all_ranks_finite), lambda: global_step + 1, lambda: global_step)
+        tf.logical_and(is_last, batch_finite), lambda: global_step + 1, lambda: global_step)
     new_global_step = tf.identity(new_global_step, name="step_update")
     train_op = tf.group(update_op, [global_step.assign(new_global_step)])
   else:
