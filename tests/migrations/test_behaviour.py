@@ -4,6 +4,7 @@ Same weights, the same loss scale, a step for each update that is applied, and n
 with the variables that TensorFlow makes by default and with resource variables, which show races.
 """
 
+import functools
 import importlib
 import json
 import os
@@ -77,7 +78,8 @@ class Model:
         """Weights, step and what ``watch`` gives before training and after each factor."""
         with self.graph.as_default():
             op = build(self.loss)
-            op = op[0] if isinstance(op, tuple) else getattr(op, "train_op", op)
+            op = getattr(op, "train_op", op)
+            op = op[0] if isinstance(op, tuple) else op
             step = tf.train.get_or_create_global_step()
             watched = watch()
             states = []
@@ -117,7 +119,6 @@ def assert_skipped_on_overflow(build, resource, finite):
     factors = [INF, 1.0, NAN, 1.0, -INF, 1.0]
     states = trained(build, factors, resource)
     assert steps_of(states) == [0, 0, 1, 1, 2, 2, 3]
-    assert weights_of(states)[::2] == weights_of(states)[:1] + weights_of(states)[2::2]
     assert weights_of(states)[1::2] == weights_of(states)[:-1:2]
     assert_same(states[::2], finite)
 
@@ -288,17 +289,19 @@ def arguments_for(form):
     return True, tf.constant(True)
 
 
-def assert_migrates_to_the_same(text, resource, form=""):
-    def build(text):
-        script = load(text)
-        return lambda loss: script.train(loss, None, *arguments_for(form))
+def trainer(text, form):
+    script = load(text)
+    return lambda loss: script.train(loss, None, *arguments_for(form))
 
-    migrated = build(migrate(text).text)
-    before = trained(build(text), [1.0] * 3, resource)
-    after = trained(migrated, [1.0] * 3, resource)
-    assert_same(before, after)
-    assert steps_of(after) == [0, 1, 2, 3]
-    assert_skipped_on_overflow(migrated, resource, after)
+
+@functools.lru_cache(maxsize=None)
+def trained_as_it_was(text, form):
+    return trained(trainer(text, form), [1.0] * 3)
+
+
+def assert_migrates_to_the_same(text, resource, form=""):
+    migrated = trainer(migrate(text).text, form)
+    assert_skipped_on_overflow(migrated, resource, trained_as_it_was(text, form))
 
 
 @RESOURCE

@@ -682,3 +682,105 @@ def test_step_that_hides_a_parameter_is_still_bound():
     text = training(given).replace("flag, n):", "flag, n, gs=None):")
     outcome = left_as_marked(text)
     assert "  gs = tf.train.get_or_create_global_step()" in outcome.text.splitlines()
+
+
+ACCUMULATION = {
+    "run.py": """
+        import tensorflow as tf
+        import horovod.tensorflow as hvd
+        from optimization import create
+
+        def main(loss, several):
+          return create(loss, 4, hvd if several else None, fp16=True)
+        """,
+    "hooks.py": "def report(session):\n  return session.run(['step_update:0', 'loss:0'])\n",
+    "optimization.py": with_own("""
+        def create(loss, n, hvd=None, fp16=False):
+          gs = tf.train.get_or_create_global_step()
+          opt = Own(False, 'own')
+          if hvd is not None and n == 1:
+            opt = hvd.DistributedOptimizer(opt, sparse_as_dense=True)
+          if fp16:
+            m = tf.contrib.mixed_precision.ExponentialUpdateLossScaleManager(2 ** 32, 1000)
+            opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, m)
+          gvs = opt.compute_gradients(loss / n)
+          grads, tvars = zip(*gvs)
+          if n > 1:
+            local = tf.get_variable('local', [], tf.int32, initializer=tf.zeros_initializer)
+            good = tf.get_variable('good', [], tf.bool, initializer=tf.ones_initializer)
+            reset = tf.equal(local % n, 0)
+            local = tf.cond(reset, lambda: local.assign(1), lambda: local.assign_add(1))
+            finite = tf.reduce_all([tf.reduce_all(tf.is_finite(g)) for g in grads])
+            good = tf.cond(reset, lambda: good.assign(tf.logical_and(True, finite)),
+                           lambda: good.assign(tf.logical_and(good, finite)))
+            clipped, _ = tf.clip_by_global_norm(grads, 1.0, use_norm=tf.cond(
+                finite, lambda: tf.global_norm(grads), lambda: tf.constant(1.0)))
+            sums = [tf.get_variable('sum%d' % i, shape=v.shape) for i, v in enumerate(tvars)]
+            sums = tf.cond(reset, lambda: [s.assign(g) for s, g in zip(sums, clipped)],
+                           lambda: [s.assign_add(g) for s, g in zip(sums, clipped)])
+
+            def update():
+              means = [hvd.allreduce(s) for s in sums] if hvd is not None else sums
+              return opt.apply_gradients(list(zip(means, tvars)), global_step=gs)
+
+            ready = tf.equal(local % n, 0)
+            update_op = tf.cond(ready, update, lambda: tf.no_op())
+            moved = tf.cond(
+                tf.logical_and(ready, tf.cast(hvd.allreduce(tf.cast(good, tf.int32)), tf.bool)
+                               if hvd is not None else good),
+                lambda: gs + 1, lambda: gs)
+            moved = tf.identity(moved, name='step_update')
+            op = tf.group(update_op, [gs.assign(moved)])
+          else:
+            op = opt.apply_gradients(list(zip(grads, tvars)), global_step=gs)
+            moved = tf.identity(gs + 1, name='step_update')
+            op = tf.group(op, [gs.assign(moved)])
+          return op
+        """),
+}
+
+
+def test_accumulation_with_horovod_as_a_value():
+    outcome = migrate(ACCUMULATION)
+    expected = """
+        def create(loss, n, hvd=None, fp16=False):
+          gs = tf.train.get_or_create_global_step()
+          opt = Own(False, 'own')
+          if hvd is not None and n == 1:
+            opt = NPUDistributedOptimizer(opt)
+          if fp16:
+            m = ExponentialUpdateLossScaleManager(2 ** 32, 1000)
+            opt = NPULossScaleOptimizer(opt, m, is_distributed=ops_adapter.size() > 1)
+          gvs = opt.compute_gradients(loss / n)
+          grads, tvars = zip(*gvs)
+          if n > 1:
+            local = tf.get_variable('local', [], tf.int32, initializer=tf.zeros_initializer)
+            reset = tf.equal(local % n, 0)
+            local = tf.cond(reset, lambda: local.assign(1), lambda: local.assign_add(1))
+            clipped, _ = tf.clip_by_global_norm(grads, 1.0, use_norm=tf.global_norm(grads))
+            sums = [tf.get_variable('sum%d' % i, shape=v.shape) for i, v in enumerate(tvars)]
+            sums = tf.cond(reset, lambda: [s.assign(g) for s, g in zip(sums, clipped)],
+                           lambda: [s.assign_add(g) for s, g in zip(sums, clipped)])
+
+            def update():
+              means = [hvd.allreduce(s) for s in sums] if hvd is not None else sums
+              return opt.apply_gradients(list(zip(means, tvars)), global_step=gs)
+
+            ready = tf.equal(local % n, 0)
+            update_op = tf.cond(ready, update, lambda: tf.no_op())
+            op = update_op
+            with tf.control_dependencies([op]):
+              step_update = tf.identity(gs.read_value(), name='step_update')
+            op = tf.group(op, step_update)
+          else:
+            op = opt.apply_gradients(list(zip(grads, tvars)), global_step=gs)
+            with tf.control_dependencies([op]):
+              step_update = tf.identity(gs.read_value(), name='step_update')
+            op = tf.group(op, step_update)
+          return op
+        """
+    assert outcome.left == []
+    same(body(outcome.texts["optimization.py"], "create"), expected)
+    same(body(outcome.texts["optimization.py"], "Own"), MOVING_CLASS)
+    assert outcome.texts["hooks.py"] == ACCUMULATION["hooks.py"]
+    assert "from npu_migrate.runtime import ops_adapter as hvd" in outcome.texts["run.py"]
