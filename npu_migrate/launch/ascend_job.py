@@ -91,7 +91,12 @@ def _from_cm_variables(
     missing = [name for name in _CM_VARIABLES if name not in cluster]
     if missing:
         raise JobDescriptionError(f"{', '.join(missing)} must be set beside {', '.join(cluster)}")
-    size = int(cluster["CM_WORKER_SIZE"])
+    try:
+        size = int(cluster["CM_WORKER_SIZE"])
+    except ValueError:
+        raise JobDescriptionError(
+            f"CM_WORKER_SIZE is {cluster['CM_WORKER_SIZE']!r}, which is no number"
+        ) from None
     first_rank = request.first_rank
     if first_rank is None:
         if size != local_size:

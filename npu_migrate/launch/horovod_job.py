@@ -40,7 +40,7 @@ def run_with_horovod(command: List[str], processes: int, hosts: Optional[str]) -
       HorovodMissing: Horovod is not installed.
       Interrupted: the job was asked to end, and has.
     """
-    if importlib.util.find_spec("horovod") is None:
+    if not is_installed():
         raise HorovodMissing(
             "several processes without an NPU need Horovod: pip install 'npu-migrate[distributed]'"
         )
@@ -53,10 +53,10 @@ def run_with_horovod(command: List[str], processes: int, hosts: Optional[str]) -
         if line is None:
             said.append(text)
             if exited is not None:
-                first.report(int(exited.group(1)), int(exited.group(2)))
+                first.exited(int(exited.group(1)), int(exited.group(2)))
             return
         rank, is_error, text = int(line.group(1)), line.group(2) == "stderr", line.group(3)
-        if not first.report_if_marked(rank, text):
+        if not first.is_mark(rank, text):
             output.line(rank, text, is_error)
 
     launcher = start(_launcher(command, processes, hosts), {})
@@ -72,6 +72,11 @@ def run_with_horovod(command: List[str], processes: int, hosts: Optional[str]) -
         failure = Failure(-1, launcher.returncode)
         _explain_launcher(said)
     return failure
+
+
+def is_installed() -> bool:
+    """Whether Horovod can be imported."""
+    return importlib.util.find_spec("horovod") is not None
 
 
 def _launcher(command: List[str], processes: int, hosts: Optional[str]) -> List[str]:

@@ -30,36 +30,45 @@ class Interrupted(Exception):
 
 
 class FirstFailure:
-    """Remembers the first failure reported, and when."""
+    """Finds out which rank failed first, from what is heard of several.
+
+    A rank that still can prints a mark when it fails, at once, and ends later; so marks come in the
+    order of the failures, and exits do not. A rank that ends without a mark died of something
+    worse, and is what the others fail for.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._failure: Optional[Failure] = None
-        self._since = 0.0
+        self._marks: Dict[int, int] = {}
+        self._exit: Optional[Failure] = None
+        self._since: Optional[float] = None
 
-    def report(self, rank: int, exit_code: int) -> None:
-        """Records a failure, unless one is known already."""
-        with self._lock:
-            if self._failure is None:
-                self._failure = Failure(rank, exit_code)
-                self._since = time.monotonic()
-
-    def report_if_marked(self, rank: int, text: str) -> bool:
-        """Records the failure if a line of output is the mark of one; returns whether it is."""
+    def is_mark(self, rank: int, text: str) -> bool:
+        """Whether a line of output is a mark, which is then remembered."""
         if not text.startswith(FAILURE_MARK):
             return False
-        self.report(rank, int(text[len(FAILURE_MARK) :]))
+        with self._lock:
+            self._since = self._since or time.monotonic()
+            self._marks.setdefault(rank, int(text[len(FAILURE_MARK) :]))
         return True
+
+    def exited(self, rank: int, exit_code: int) -> None:
+        """Remembers that a rank ended badly; only the first counts."""
+        with self._lock:
+            self._since = self._since or time.monotonic()
+            self._exit = self._exit or Failure(rank, exit_code)
 
     def get(self) -> Optional[Failure]:
         """The first failure, if there was one."""
         with self._lock:
-            return self._failure
+            if self._marks and (self._exit is None or self._exit.rank in self._marks):
+                return Failure(*next(iter(self._marks.items())))
+            return self._exit
 
     def is_overdue(self) -> bool:
-        """Whether the failed rank had long enough to be gone."""
+        """Whether the job had long enough to end since the first failure."""
         with self._lock:
-            return self._failure is not None and time.monotonic() - self._since > FAREWELL
+            return self._since is not None and time.monotonic() - self._since > FAREWELL
 
 
 def run_ranks(command: List[str], environments: Dict[int, Dict[str, str]]) -> Optional[Failure]:
@@ -154,7 +163,7 @@ def _readers(
     rank: int, process: "subprocess.Popen[str]", output: RankOutput, first: FirstFailure
 ) -> List[threading.Thread]:
     def handle_error(text: str) -> None:
-        if not first.report_if_marked(rank, text):
+        if not first.is_mark(rank, text):
             output.line(rank, text, is_error=True)
 
     return [
@@ -172,7 +181,7 @@ def _wait(processes: Dict[int, "subprocess.Popen[str]"], first: FirstFailure) ->
                 continue
             del running[rank]
             if code:
-                first.report(rank, code if code > 0 else 128 - code)
+                first.exited(rank, code if code > 0 else 128 - code)
                 return
         time.sleep(0.05)
 

@@ -32,6 +32,9 @@ def allgather(tensor, rank_size, group="hccl_world_group", fusion=0, fusion_id=-
 def broadcast(tensor, root_rank, fusion=2, fusion_id=0, group="hccl_world_group"):
     calls.append(("broadcast", root_rank, fusion, group))
     return tensor
+def all_to_all_v(send_data, send_counts, send_displacements, recv_counts, recv_displacements):
+    calls.append(("all_to_all_v", send_counts, send_displacements))
+    return send_data
 """,
 }
 

@@ -22,8 +22,7 @@ def npu_run(*arguments, timeout=120, **changes):
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],
         env=environment(**changes),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=timeout,
     )

@@ -165,8 +165,7 @@ SIGNATURES = {
     "is_tailing_optimization=False, name=None)",
     "KerasDistributeOptimizer": "(optimizer, name='NpuKerasOptimizer', **kwargs)",
     "npu_distributed_optimizer_wrapper": "(optimizer)",
-    "npu_allreduce": "(values, reduction='mean', fusion=1, fusion_id=-1, "
-    "group='hccl_world_group')",
+    "npu_allreduce": "(values, reduction='mean', fusion=1, fusion_id=-1, group='hccl_world_group')",
     "NPUBroadcastGlobalVariablesHook": "(root_rank=None, index=None)",
     "NPUBroadcastGlobalVariablesCallback": "(root_rank)",
     "npu_config_proto": "(config_proto=None)",
