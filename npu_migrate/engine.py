@@ -1,13 +1,13 @@
-"""Carries the rules out over the files of a run, in three passes.
+"""Carries the rules out over the files of a run.
 
-The first reads the names of every file and links them; the second reads what the files do with
-optimizers and the global step, which needs those names; the third plans and rewrites each file by
-itself. Between the passes only facts remain of most files, not their trees, so that a run over
-thousands of files needs little more memory than its largest one.
+A first look finds the files that may be concerned. Of these the names are read and linked, then
+what they do with optimizers and the global step, which needs those names; then each file is planned
+and rewritten by itself. Between the passes only facts remain of most files, not their trees, so
+that a run over thousands of files needs little more memory than its largest one.
 """
 
-import re
-from concurrent.futures import ProcessPoolExecutor
+import ast
+import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,10 +15,11 @@ from typing import (
     Any,
     Callable,
     Dict,
+    FrozenSet,
     Iterable,
     Iterator,
+    Mapping,
     Optional,
-    Pattern,
     Sequence,
     Tuple,
 )
@@ -26,21 +27,16 @@ from typing import (
 from npu_migrate.canonical import Canonical
 from npu_migrate.facts import NameFacts, RunFacts, StepFacts
 from npu_migrate.layout import Layout
-from npu_migrate.link import link_names, link_steps
+from npu_migrate.link import Programs, link_names, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
-from npu_migrate.migrations.survey import name_facts, plain_facts, step_facts
-from npu_migrate.names import Index, Resolution
+from npu_migrate.migrations.survey import name_facts, step_facts
+from npu_migrate.names import Exports, Index, Project, Resolution, exports
 from npu_migrate.plan import Finding, Plan, Status
 from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import Rule, Rules
+from npu_migrate.scan import Scan, Scanner
 from npu_migrate.sources import Source, SourceError, parse
-
-WORDS = (
-    "Optimizer|apply_gradients|minimize|global_step|assign_add|mixed_precision|MIXED_PRECISION|"
-    "LossScale|loss_scale:0|horovod|hvd|is_finite|is_nan|is_inf|RANK_"
-)
-"""A file with none of these words has nothing that the migrations reason about."""
 
 KEPT_BYTES = 1_000_000
 """Source bytes whose indexes are kept between the passes; what is beyond is read again."""
@@ -69,27 +65,56 @@ class FileResult:
 
 
 @dataclass(frozen=True)
-class _Read:
-    """What the first pass leaves of a file."""
+class _File:
+    """What the first look leaves of a file."""
 
     source: Source
-    names: Optional[NameFacts] = None
-    interesting: bool = False
+    scan: Optional[Scan] = None
     error: Optional[SourceError] = None
 
 
 def migrate(sources: Sequence[Source], rules: Rules, options: Options) -> Iterator[FileResult]:
     """The results in the order of ``sources``; a bad file is a result with an error."""
-    reader = _Reader(Layout(source.path for source in sources), rules)
-    matched = (name for rule in rules.by_code.values() for name in rule.match)
+    matched = [name for rule in rules.by_code.values() for name in rule.match]
     chosen = {r.name: r for r in rules.select(options.select, options.ignore).by_code.values()}
-    with _workers(options.jobs) as each:
-        files = list(each(reader.read, sources))
-        run = link_names([f.names for f in files if f.names is not None], matched)
-        interesting = [f.source for f in files if f.interesting]
-        steps = list(each(partial(reader.steps, run), interesting))
-        run = link_steps(run, [facts for facts in steps if facts is not None])
-        yield from each(_Migrator(reader, run, chosen, options).result, files)
+    tabled = [name for r in rules.by_code.values() if not r.migration for name in r.match]
+    reader = _Reader(sources, rules, Scanner(tabled))
+    with _collector_paused(), _workers(options.jobs) as each:
+        files = list(each(reader.scan, sources))
+        scans = {reader.module(f.source): f.scan for f in files if f.scan is not None}
+        programs = Programs(scans, reader.resolve)
+        concerned = _concerned(scans, programs)
+        taking_part = [s for s in sources if reader.module(s) in concerned]
+        with_horovod = any(scan.has_horovod for scan in scans.values())
+        read = partial(reader.names, with_horovod)
+        names = [facts for facts in each(read, taking_part) if facts is not None]
+        project = Project({f.module: f.exports for f in names}, scans, reader.exports)
+        run = link_names(project, programs, names, matched)
+        steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
+        migrator = _Migrator(reader, link_steps(run, steps), chosen, concerned, options)
+        yield from each(migrator.result, files)
+
+
+def _concerned(scans: Mapping[str, Scan], programs: Programs) -> FrozenSet[str]:
+    """The modules that may hold something to migrate."""
+    in_programs = programs.around(m for m, scan in scans.items() if scan.makes_program)
+    return frozenset(
+        module
+        for module, scan in scans.items()
+        if scan.concerned or (scan.concerned_in_program and module in in_programs)
+    )
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Trees are large and go by themselves; looking for cycles in them costs a fifth of a run."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextmanager
@@ -98,6 +123,8 @@ def _workers(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
     if jobs == 1:
         yield map
         return
+    from concurrent.futures import ProcessPoolExecutor
+
     with ProcessPoolExecutor(jobs) as pool:
         yield partial(pool.map, chunksize=16)
 
@@ -105,34 +132,57 @@ def _workers(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
 class _Reader:
     """Reads files into indexes, and keeps the first few of them from pass to pass."""
 
-    def __init__(self, layout: Layout, rules: Rules) -> None:
-        self._layout = layout
+    def __init__(self, sources: Sequence[Source], rules: Rules, scanner: Scanner) -> None:
+        self._layout = Layout(source.path for source in sources)
+        self._sources = {self.module(source): source for source in sources}
         self._canonical = Canonical(rules.canonical, rules.exact)
-        self._words = _words(rules)
+        self._scanner = scanner
         self._kept: Dict[str, Tuple[bytes, Index]] = {}
         self._room = KEPT_BYTES
+        self._forgotten = 0
 
     def __getstate__(self) -> Dict[str, object]:
         """What another process is given: everything but the indexes."""
         return {**self.__dict__, "_kept": {}, "_room": KEPT_BYTES}
 
-    def read(self, source: Source) -> _Read:
-        """The first pass over a file."""
+    def module(self, source: Source) -> str:
+        """The name of a file's module."""
+        return self._layout.module(source.path)
+
+    def resolve(self, module: str, dotted: str, level: int) -> str:
+        """The qualified name that an import in a module of the run means."""
+        return self._layout.resolve(self._sources[module].path, dotted, level)
+
+    def scan(self, source: Source) -> _File:
+        """The first look at a file; whether it can be parsed is found here."""
         try:
             data = source.read()
-            interesting = self._words.search(data) is not None
-            index = self._new_index(data, source.path)
-            if interesting:
-                self._keep(source.path, data, index)
-                return _Read(source, name_facts(index), True)
-            return _Read(source, plain_facts(index))
+            tree = parse(data, source.path)
+            scan = self._scanner(data)
+            if scan.concerned:
+                self._keep(source, data, tree)
+            return _File(source, scan)
         except SourceError as error:
-            return _Read(source, error=error)
+            return _File(source, error=error)
         except RecursionError:
-            return _Read(source, error=_too_deep(source.path))
+            return _File(source, error=_too_deep(source.path))
+
+    def names(self, with_horovod: bool, source: Source) -> Optional[NameFacts]:
+        """The names of a file; ``None`` for one that can no longer be read."""
+        try:
+            return name_facts(self._index(source)[1], with_horovod)
+        except (SourceError, RecursionError):
+            return None
+
+    def exports(self, module: str) -> Exports:
+        """What a module offers that is not concerned itself."""
+        try:
+            return exports(self._index(self._sources[module])[1])
+        except (SourceError, RecursionError):
+            return Exports({})
 
     def steps(self, run: RunFacts, source: Source) -> Optional[StepFacts]:
-        """The second pass; ``None`` for a file that can no longer be read."""
+        """What a file does with optimizers; ``None`` for one that can no longer be read."""
         try:
             return step_facts(self.index(source, run)[1], run)
         except (SourceError, RecursionError):
@@ -140,34 +190,37 @@ class _Reader:
 
     def index(self, source: Source, run: RunFacts) -> Tuple[bytes, Index]:
         """A file and its index, which knows the other files of the run."""
-        kept = self._kept.get(source.path)
-        if kept is None:
-            data = source.read()
-            kept = data, self._new_index(data, source.path)
-        index = kept[1]
+        data, index = self._index(source)
         uses_horovod = run.uses_horovod(index.module)
         index.attach(run.project, _horovod_by_name if uses_horovod else _unknown)
-        return kept
+        return data, index
 
-    def _keep(self, path: str, data: bytes, index: Index) -> None:
-        if len(data) <= self._room:
-            self._room -= len(data)
-            self._kept[path] = data, index
+    def forget(self, source: Source) -> None:
+        """Let go of the index of a file that is done; now and then also of its cycles."""
+        self._kept.pop(source.path, None)
+        self._forgotten += 1
+        if self._forgotten % 64 == 0:
+            gc.collect()
 
-    def _new_index(self, data: bytes, path: str) -> Index:
-        layout = self._layout
-        return Index(
-            parse(data, path),
+    def _index(self, source: Source) -> Tuple[bytes, Index]:
+        kept = self._kept.get(source.path)
+        if kept is not None:
+            return kept
+        data = source.read()
+        return self._keep(source, data, parse(data, source.path))
+
+    def _keep(self, source: Source, data: bytes, tree: ast.Module) -> Tuple[bytes, Index]:
+        layout, path = self._layout, source.path
+        index = Index(
+            tree,
             layout.module(path),
             lambda dotted, level: layout.resolve(path, dotted, level),
             self._canonical,
         )
-
-
-def _words(rules: Rules) -> Pattern[bytes]:
-    """What to look for in a file before anything else is done with it."""
-    words = {re.escape(name.rpartition(".")[2]) for r in rules.by_code.values() for name in r.match}
-    return re.compile("|".join([WORDS, *sorted(words)]).encode("ascii"))
+        if len(data) <= self._room:
+            self._room -= len(data)
+            self._kept[path] = data, index
+        return data, index
 
 
 def _too_deep(path: str) -> SourceError:
@@ -178,24 +231,32 @@ class _Migrator:
     """Plans and rewrites one file after the other."""
 
     def __init__(
-        self, reader: _Reader, run: RunFacts, rules: Dict[str, Rule], options: Options
+        self,
+        reader: _Reader,
+        run: RunFacts,
+        rules: Dict[str, Rule],
+        concerned: FrozenSet[str],
+        options: Options,
     ) -> None:
         self._reader = reader
+        self._concerned = concerned
         self._run = run
         self._rules = rules
         self._options = options
 
-    def result(self, file: _Read) -> FileResult:
-        """The third pass over a file."""
+    def result(self, file: _File) -> FileResult:
+        """The plan of a file, carried out."""
         path = file.source.path
         if file.error is not None:
             return FileResult(path, b"", b"", error=file.error)
         try:
-            if not file.interesting:
+            if self._reader.module(file.source) not in self._concerned:
                 data = file.source.read()
                 return FileResult(path, data, data)
             data, index = self._reader.index(file.source, self._run)
-            return self._migrated(path, data, index)
+            result = self._migrated(path, data, index)
+            self._reader.forget(file.source)
+            return result
         except SourceError as error:
             return FileResult(path, b"", b"", error=error)
         except RecursionError:

@@ -75,7 +75,7 @@ class CallFacts:
 
 @dataclass(frozen=True)
 class NameFacts:
-    """The names that a file offers, takes and hands over; read before anything is linked."""
+    """The names that a file offers and hands over; read before anything is linked."""
 
     module: str
     exports: Exports
@@ -84,11 +84,8 @@ class NameFacts:
     """Function -> the names of its positional parameters."""
     scaling_functions: Tuple[ScalingFunction, ...] = ()
     uses_horovod: bool = False
-    has_embeddings: bool = False
     scales_by_object: bool = False
     """Has optimizers that get a manager, and with it a variable, in place of an object."""
-    fetches: FrozenSet[str] = frozenset()
-    """Strings like ``loss_scale:0`` that fetch a tensor by its name."""
 
 
 @dataclass(frozen=True)

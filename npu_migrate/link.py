@@ -1,7 +1,7 @@
 """Puts together what the files of a run tell each other."""
 
 from dataclasses import replace
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from npu_migrate.facts import (
     CallFacts,
@@ -14,23 +14,27 @@ from npu_migrate.facts import (
     responsible,
 )
 from npu_migrate.names import Project, Resolution
+from npu_migrate.scan import Scan
 
 Parameter = Tuple[str, str]
 
 
-def link_names(files: Sequence[NameFacts], replaced: Iterable[str]) -> RunFacts:
-    """What the names of all files say together."""
-    project = Project({f.module: f.exports for f in files})
+def link_names(
+    project: Project,
+    programs: "Programs",
+    files: Sequence[NameFacts],
+    replaced: Iterable[str],
+) -> RunFacts:
+    """What the names of all files that are concerned say together."""
     project.parameters.update(_parameters(files, project))
-    programs = _Programs(files, project)
     return RunFacts(
         project=project,
         scaling_functions={f.name: f for file in files for f in file.scaling_functions},
         horovod=programs.around(f.module for f in files if f.uses_horovod),
+        embeddings=programs.around(programs.with_embeddings),
         makes_loss_scale_variable=any(f.scales_by_object for f in files),
-        embeddings=programs.around(f.module for f in files if f.has_embeddings),
-        taken=frozenset(name for f in files for name in f.exports.takes),
-        fetches=frozenset(fetch for f in files for fetch in f.fetches),
+        taken=programs.taken,
+        fetches=programs.fetches,
         replaced=frozenset(replaced),
     )
 
@@ -89,17 +93,38 @@ def _all_known(region: RegionFacts, classes: Mapping[str, ClassFacts]) -> bool:
 # Horovod --------------------------------------------------------------------------------------
 
 
-class _Programs:
-    """Modules that imports join, in either direction: what runs as one program."""
+Resolve = Callable[[str, str, int], str]
 
-    def __init__(self, files: Sequence[NameFacts], project: Project) -> None:
-        self._neighbours: Dict[str, Set[str]] = {f.module: set() for f in files}
-        for facts in files:
-            for name in facts.exports.modules:
-                other = project.module_of(name)
-                if other and other != facts.module:
-                    self._neighbours[facts.module].add(other)
-                    self._neighbours[other].add(facts.module)
+
+class Programs:
+    """Modules that imports join, in either direction: what runs as one program.
+
+    ``scans`` are by module; ``resolve(module, dotted, level)`` tells which module an import means.
+    """
+
+    def __init__(self, scans: Mapping[str, Scan], resolve: Resolve) -> None:
+        self._neighbours: Dict[str, Set[str]] = {module: set() for module in scans}
+        taken: Set[str] = set()
+        for module, scan in scans.items():
+            for imported in scan.imports:
+                target = resolve(module, imported.module, imported.level)
+                if not target.startswith(":"):
+                    continue
+                names = [target + n if target == ":" else f"{target}.{n}" for n in imported.names]
+                taken.update(names)
+                for name in (target, *names):
+                    self._join(module, name)
+        self.taken = frozenset(taken)
+        """Names that one file of the run takes from another."""
+        self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
+        self.with_embeddings = [module for module, scan in scans.items() if scan.has_embeddings]
+
+    def _join(self, module: str, name: str) -> None:
+        while name and name != ":" and name not in self._neighbours:
+            name = name.rpartition(".")[0]
+        if name in self._neighbours and name != module:
+            self._neighbours[module].add(name)
+            self._neighbours[name].add(module)
 
     def around(self, modules: Iterable[str]) -> FrozenSet[str]:
         """The modules of every program that holds one of ``modules``."""

@@ -199,9 +199,12 @@ def decode(data: bytes, path: str) -> str:
 
 def parse(data: bytes, path: str) -> ast.Module:
     """The tree of a file, without the warnings that Python has about it."""
-    text = decode(data, path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if data.isascii():
+            with contextlib.suppress(Exception):
+                return ast.parse(data, path)
+        text = decode(data, path)  # what is wrong is found at leisure
         try:
             return ast.parse(text, path)
         except SyntaxError as error:

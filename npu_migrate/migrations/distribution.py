@@ -14,7 +14,7 @@ from npu_migrate.migrations.context import (
 from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import Binding, Index, dotted
+from npu_migrate.names import Binding, dotted
 from npu_migrate.plan import (
     Edit,
     EditCall,
@@ -25,52 +25,23 @@ from npu_migrate.plan import (
 )
 
 ADAPTER_API = frozenset(
-    [
-        "init",
-        "shutdown",
-        "is_initialized",
-        "size",
-        "rank",
-        "local_size",
-        "local_rank",
-        "cross_size",
-        "cross_rank",
-        "is_homogeneous",
-        "allreduce",
-        "grouped_allreduce",
-        "allgather",
-        "broadcast",
-        "broadcast_",
-        "alltoall",
-        "broadcast_global_variables",
-        "broadcast_variables",
-        "BroadcastGlobalVariablesHook",
-        "DistributedOptimizer",
-        "Compression",
-        "Average",
-        "Sum",
-        "Min",
-        "Max",
-        "Adasum",
-        "Product",
-        "join",
-        "mpi_threads_supported",
-        "mpi_enabled",
-        "mpi_built",
-        "gloo_enabled",
-        "gloo_built",
-        "nccl_built",
-        "ddl_built",
-        "ccl_built",
-        "cuda_built",
-        "rocm_built",
-    ]
+    """
+    init shutdown is_initialized size rank local_size local_rank cross_size cross_rank
+    is_homogeneous size_op rank_op local_size_op local_rank_op allreduce grouped_allreduce
+    allgather broadcast alltoall broadcast_global_variables broadcast_variables
+    BroadcastGlobalVariablesHook DistributedOptimizer Compression Average Sum Min Max Adasum
+    Product mpi_threads_supported mpi_enabled mpi_built gloo_enabled gloo_built nccl_built
+    ddl_built ccl_built cuda_built rocm_built
+    """.split()  # noqa: SIM905
 )
 """What ``ops_adapter`` offers of Horovod's names."""
 
 
-def beyond_the_adapter(index: Index) -> List[ast.expr]:
+def beyond_the_adapter(context: Context) -> List[ast.expr]:
     """The uses of Horovod in a file that ``ops_adapter`` has no counterpart for."""
+    index = context.index
+    if not context.run.uses_horovod(index.module):
+        return []
     prefix = vocabulary.HOROVOD + "."
     found = []
     for chain in index.chains:
@@ -94,7 +65,7 @@ class Distribution:
         self.scaling = scaling
 
     def run(self) -> None:
-        beyond = beyond_the_adapter(self.index)
+        beyond = beyond_the_adapter(self.context)
         if beyond:
             self._leave(beyond)
             return

@@ -23,7 +23,7 @@ def plan_file(context: Context) -> Plan:
     """Findings and edits for one file of a linked run."""
     optimizers = Optimizers(context.index, context.run.scaling_functions)
     moves = StepMoves(context.index, optimizers, Steps(context.index, optimizers))
-    nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(context.index))
+    nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(context))
     scaling = LossScaling(context, optimizers, nesting)
     scaling.run()
     Distribution(context, optimizers, nesting, scaling).run()

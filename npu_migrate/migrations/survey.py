@@ -1,7 +1,7 @@
 """What one file tells the others: the first two passes over a run."""
 
 import ast
-from typing import FrozenSet, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
 from npu_migrate.facts import (
     CallFacts,
@@ -24,31 +24,23 @@ from npu_migrate.names import (
     Index,
     dotted,
     exports,
-    literal,
     parameters,
 )
 
 
-def name_facts(index: Index) -> NameFacts:
-    """What a file offers to the others, takes from them and hands over to them."""
+def name_facts(index: Index, with_horovod: bool) -> NameFacts:
+    """What a file offers to the others and hands over to them, where Horovod is in the run."""
     return NameFacts(
         module=index.module,
         exports=exports(index),
-        calls=tuple(_call_facts(index)),
+        calls=tuple(_call_facts(index)) if with_horovod else (),
         functions={index.qualname(f): tuple(parameters(f)) for f in index.functions},
         scaling_functions=tuple(_scaling_functions(index)),
         uses_horovod=_imports_horovod(index),
         scales_by_object=any(
             index.resolve(call.func).names & vocabulary.SCALED_BY_OBJECT for call in index.calls
         ),
-        has_embeddings=any("embedding" in _attribute(call) for call in index.calls),
-        fetches=_fetches(index),
     )
-
-
-def plain_facts(index: Index) -> NameFacts:
-    """The same of a file that has nothing to migrate."""
-    return NameFacts(index.module, exports(index), fetches=_fetches(index))
 
 
 def step_facts(index: Index, run: RunFacts) -> StepFacts:
@@ -83,16 +75,6 @@ def _scaling_functions(index: Index) -> List[ScalingFunction]:
         name = index.qualname(function)
         found.append(ScalingFunction(name, tuple(dict.fromkeys(passed)), tuple(origins)))
     return found
-
-
-def _fetches(index: Index) -> FrozenSet[str]:
-    """Names of tensors, as ``session.run`` and ``get_tensor_by_name`` take them."""
-    strings = (str(literal(node)) for node in index.string_nodes)
-    return frozenset(name for name in strings if name.endswith(":0") and len(name) < 200)
-
-
-def _attribute(call: ast.Call) -> str:
-    return dotted(call.func).rpartition(".")[2].lower()
 
 
 def _imports_horovod(index: Index) -> bool:

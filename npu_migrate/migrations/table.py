@@ -1,9 +1,10 @@
 """Rules without judgement: another callee, other keywords, or just a message."""
 
 import ast
-from typing import List
+from typing import Iterator, List, Tuple
 
 from npu_migrate.migrations.context import Context, unpacks
+from npu_migrate.names import dotted
 from npu_migrate.plan import Argument, EditCall, ReplaceExpression, Status
 from npu_migrate.rules import Rule
 
@@ -15,16 +16,26 @@ def run(context: Context) -> None:
     }
     if not by_match:
         return
+    last = {name.rpartition(".")[2] for name in by_match}
+    last |= {name for name, target in _imported(context) if target in by_match}
     for chain in context.index.chains:
         node: ast.expr = chain
         while True:
-            names = context.index.resolve(node).names
-            rules = {by_match[name].name for name in names if name in by_match}
-            if rules and names <= set(by_match) and len(rules) == 1:
-                _apply(context, node, context.rules[rules.pop()])
+            if (node.attr if isinstance(node, ast.Attribute) else dotted(node)) in last:
+                names = context.index.resolve(node).names
+                rules = {by_match[name].name for name in names if name in by_match}
+                if rules and names <= set(by_match) and len(rules) == 1:
+                    _apply(context, node, context.rules[rules.pop()])
             if not isinstance(node, ast.Attribute):
                 break
             node = node.value
+
+
+def _imported(context: Context) -> Iterator[Tuple[str, str]]:
+    """The local names of imports, with what they stand for."""
+    for statement in context.index.imports:
+        for binding in context.index.statement_bindings(statement):
+            yield binding.name, context.index.canonical(binding.target)
 
 
 def _apply(context: Context, node: ast.expr, rule: Rule) -> None:

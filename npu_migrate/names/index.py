@@ -158,16 +158,8 @@ def exports(index: Index) -> Exports:
                 for target in _export(index, b, name)
             )
         )
-    takes = {
-        b.target
-        for scope in [index.root, *index.scopes.values()]
-        for bindings in scope.bindings.values()
-        for b in bindings
-        if b.target.startswith(":") and b.alias is not None
-    }
     stars = tuple(module for scope, module in index.stars if scope is index.root)
-    modules = set(takes) | {t.rpartition(".")[0] for t in takes} | set(stars)
-    return Exports(names, stars, frozenset(takes), frozenset(modules))
+    return Exports(names, stars)
 
 
 def _export(index: Index, binding: Binding, name: str) -> List[str]:

@@ -1,7 +1,19 @@
 """How names resolve across the files of one run."""
 
 from dataclasses import dataclass
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Callable,
+    Collection,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 
 class Resolution(NamedTuple):
@@ -32,19 +44,31 @@ class Exports:
     names: Mapping[str, Tuple[str, ...]]
     """Name -> qualified names; one that starts with ``.`` is relative to the module itself."""
     stars: Tuple[str, ...] = ()
-    takes: FrozenSet[str] = frozenset()
-    """Qualified names that this module imports from others."""
-    modules: FrozenSet[str] = frozenset()
-    """Qualified names of the modules that this one imports."""
+    """Modules all of whose names it takes over."""
 
 
 class Project:
     """What is known across the files of one run; an index of one file asks it."""
 
-    def __init__(self, exports: Optional[Mapping[str, Exports]] = None) -> None:
-        self.exports = dict(exports or {})
+    def __init__(
+        self,
+        exports: Optional[Mapping[str, Exports]] = None,
+        modules: Collection[str] = (),
+        load: Optional[Callable[[str], Exports]] = None,
+    ) -> None:
+        self._exports = dict(exports or {})
+        self._modules = set(modules) | set(self._exports)
+        self._load = load
         self.parameters: Dict[Tuple[str, str], Resolution] = {}
         """(function, parameter) -> what calls in the run hand over."""
+
+    def exports(self, module: str) -> Exports:
+        """What a module of the run offers; read when it is first asked for."""
+        known = self._exports.get(module)
+        if known is None:
+            known = self._load(module) if self._load is not None else Exports({})
+            self._exports[module] = known
+        return known
 
     def lookup(self, name: str, seen: FrozenSet[str] = frozenset()) -> Resolution:
         """Follow a qualified name of the run (``:pkg.mod.name``) through re-exports."""
@@ -65,8 +89,8 @@ class Project:
                 unknown = True
                 continue
             full = target + suffix
-            if full == name:
-                found.add(name)
+            if full == name or full.startswith(name + "."):
+                found.add(name)  # the module itself, or one below it that is not in the run
                 continue
             further = self.lookup(full, seen | {name})
             found |= further.names
@@ -74,11 +98,11 @@ class Project:
         return Resolution(frozenset(found), unknown)
 
     def _targets(self, module: str, name: str, seen: FrozenSet[str]) -> Optional[List[str]]:
-        exports = self.exports[module]
+        exports = self.exports(module)
         if name in exports.names:
             return [self._absolute(module, target) for target in exports.names[name]]
         for star in exports.stars:
-            if star in self.exports and f"{star}.{name}" not in seen:
+            if star in self._modules and f"{star}.{name}" not in seen:
                 targets = self._targets(star, name, seen | {f"{star}.{name}"})
                 if targets is not None:
                     return targets
@@ -90,9 +114,9 @@ class Project:
         if not target.startswith("."):
             return target
         root, _, rest = target[1:].partition(".")
-        if root not in self.exports[module].names:
+        if root not in self.exports(module).names:
             return ""
-        if rest == "" or self.exports[module].names[root] == (target,):
+        if rest == "" or self.exports(module).names[root] == (target,):
             return f"{module}.{target[1:]}"
         resolved = self.lookup(f"{module}.{root}", frozenset((f"{module}{target}",))).sole
         return f"{resolved}.{rest}" if resolved else ""
@@ -100,7 +124,7 @@ class Project:
     def _split(self, name: str) -> Tuple[str, str, str]:
         module = name
         while module:
-            if module in self.exports:
+            if module in self._modules:
                 return module, ".", name[len(module) + 1 :]
             module = module.rpartition(".")[0]
         return "", "", name

@@ -55,8 +55,7 @@ class Resolver(Reaching):
         return UNKNOWN
 
     def _exported(self, module: str, name: str) -> bool:
-        exports = self.project.exports.get(module)
-        return exports is not None and name in exports.names
+        return name in self.project.exports(module).names
 
     def _resolve_binding(self, binding: Binding, seen: FrozenSet[object]) -> Resolution:
         if binding.target:

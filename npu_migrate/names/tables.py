@@ -31,6 +31,8 @@ class Tables:
         self.convention: Callable[[str], Resolution] = lambda name: UNKNOWN
         self._bound: Dict[ast.AST, Set[str]] = {}
         self._own: Dict[ast.AST, List[Binding]] = {}
+        self.held: Dict[ast.AST, Tuple[Scope, ast.stmt]] = {}
+        """Name -> the scope that evaluates it and the statement that holds it."""
         self.stars: List[Tuple[Scope, str]] = []
         self._cache: Dict[ast.AST, Resolution] = {}
         self._scope_of: Dict[ast.AST, Scope] = {}
@@ -46,6 +48,9 @@ class Tables:
 
     def scope(self, node: ast.AST) -> Scope:
         """The scope in which an expression or statement is evaluated."""
+        held = self.held.get(node)
+        if held is not None:
+            return held[0]
         below: Optional[ast.AST] = None
         current: Optional[ast.AST] = node
         while current is not None:
@@ -67,6 +72,9 @@ class Tables:
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that holds a node (the node itself if it is one)."""
+        held = self.held.get(node)
+        if held is not None:
+            return held[1]
         current: ast.AST = node
         while not isinstance(current, ast.stmt):
             current = self.parents[current]

@@ -234,7 +234,9 @@ class Walk:
             while isinstance(node, ast.Attribute):
                 index.parents[node.value] = node
                 node = node.value
-            if not isinstance(node, ast.Name):
+            if isinstance(node, ast.Name):
+                index.held[node] = (scope, statement)
+            else:
                 self._expression(node, index.parents[node], statement, scope)
             return
         if isinstance(node, ast.Call):
