@@ -47,6 +47,8 @@ class Context:
     wanted: List[Wanted] = field(default_factory=list)
     gone: Set[ast.AST] = field(default_factory=set)
     """Nodes that no longer stand in the file once the plan is carried out."""
+    kept: Set[ast.AST] = field(default_factory=set)
+    """Parts of what is gone that stand in another place."""
     claimed: Set[str] = field(default_factory=set)
     """Names that new code binds."""
     needed: Set[str] = field(default_factory=set)
@@ -263,9 +265,20 @@ class Context:
         """Whether a node still stands in the file once the plan is carried out."""
         return node not in self.gone
 
+    def keep(self, node: ast.AST) -> None:
+        """Note that a part of what was discarded stands in another place."""
+        self.kept.add(node)
+        for inner in ast.walk(node):
+            self.gone.discard(inner)
+
     def without(self, read: ast.AST) -> bool:
         """Whether a read of a name goes with the part of the file that goes."""
-        return read in self.gone or any(a in self.gone for a in self.index.ancestors(read))
+        for node in (read, *self.index.ancestors(read)):
+            if node in self.gone:
+                return True
+            if node in self.kept:
+                return False
+        return False
 
     @property
     def module(self) -> str:

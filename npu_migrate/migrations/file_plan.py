@@ -22,7 +22,8 @@ from npu_migrate.plan import Plan
 def plan_file(context: Context) -> Plan:
     """Findings and edits for one file of a linked run."""
     optimizers = Optimizers(context.index, context.run.scaling_functions)
-    moves = StepMoves(context.index, optimizers, Steps(context.index, optimizers))
+    steps = Steps(context.index, optimizers)
+    moves = StepMoves(context.index, optimizers, steps, context.run.fetches)
     nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(context))
     scaling = LossScaling(context, optimizers, nesting)
     scaling.run()
@@ -32,8 +33,10 @@ def plan_file(context: Context) -> Plan:
     removal = Removal(context)
     checks = FiniteChecks(context, optimizers, removal, subclasses.reported)
     checks.guards()
-    GlobalStep(context, optimizers, moves, removal).run()
+    step = GlobalStep(context, optimizers, moves, removal)
+    step.run()
     removal.finish()
+    step.report_left()
     Gradients(context, optimizers).run()
     SeveralOptimizers(context, optimizers, moves).run()
     HandMigrated(context, optimizers).run()

@@ -37,8 +37,7 @@ class FiniteChecks:
                 "finite-check-guards-clipping", cond, edit, symbol=vocabulary.COND
             ):
                 self.removal.expression(cond)
-                for inner in ast.walk(norm):
-                    self.context.gone.discard(inner)
+                self.context.keep(norm)
 
     def _guarded_norm(self, cond: ast.Call) -> Optional[ast.expr]:
         """``tf.global_norm(...)`` of ``tf.cond(finite, lambda: tf.global_norm(...), ...)``."""

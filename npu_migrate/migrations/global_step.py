@@ -6,7 +6,7 @@ from typing import List
 
 from npu_migrate.facts import responsible
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import Context, argument
+from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
 from npu_migrate.migrations.step_moves import Judgement, StepMoves, TakenOut
@@ -34,6 +34,7 @@ class GlobalStep:
         self.optimizers = optimizers
         self.steps = moves.steps
         self.moves = moves
+        self._next_steps: List[Move] = []
         self.removal = removal
 
     def run(self) -> None:
@@ -43,6 +44,14 @@ class GlobalStep:
             self._moves_in_loops(node)
         for region in self.steps.regions():
             self._region(region)
+
+    def report_left(self) -> None:
+        """Report what still reads the next step, which nothing orders any more."""
+        for move in self._next_steps:
+            reads = [r for r in self.moves.other_reads(move) if not self.context.without(r)]
+            if reads:
+                name = reads[0].id
+                self.context.report("next-step-read", reads[0], symbol=name, value=name)
 
     # Optimizer classes ------------------------------------------------------------------------
 
@@ -175,9 +184,6 @@ class GlobalStep:
         if not scaled and not responsibles & run.moving:
             return
         judgement = self.moves.judge(region)
-        for move in judgement.taken_out:
-            if self._identity_is_needed(move):
-                judgement = Judgement("step-move-entangled", move.call)
         if judgement.obstacle:
             assert judgement.at is not None
             self._obstacle(judgement, moves)
@@ -258,7 +264,7 @@ class GlobalStep:
         return f"; with {names[0].lstrip(':')}, which moves it itself, it was counted twice"
 
     def _take_out(self, move: Move, taken: TakenOut, rule: str, twice: str) -> None:
-        name = self._fetched_identity(move)
+        name = self.moves.fetched_identity(move)
         edits = [self._as_asked(edit) for edit in taken.edits]
         if name:
             self.context.recreated.add(name)
@@ -269,42 +275,19 @@ class GlobalStep:
         if rule == "step-moved-by-optimizer":
             note += twice
         self.context.report(rule, move.call, *edits, symbol=dotted(move.step), note=note)
+        self._next_steps.append(move)
         for node in taken.removed:
             self.removal.statement(node)
         for gone in taken.gone:
             self.removal.expression(gone)
         for kept in taken.kept:
-            for inner in ast.walk(kept):
-                self.context.gone.discard(inner)
+            self.context.keep(kept)
 
     def _as_asked(self, edit: Edit) -> Edit:
         """What is replaced stays as a comment, or goes, as the user prefers."""
         if isinstance(edit, ReplaceStatement) and edit.keep_commented:
             return replace(edit, keep_commented=self.context.comment_out)
         return edit
-
-    def _identity_is_needed(self, move: Move) -> bool:
-        """Whether the tensor that the run fetches by name has other readers in the code."""
-        if not self._fetched_identity(move):
-            return False
-        value = self.steps.new_value(move.call)
-        if not isinstance(value, ast.Name):
-            return False
-        bindings = self.index.bindings(value)
-        reads = [read for binding in bindings for read in self.index.reads(binding)]
-        return any(not self.index.inside(read, move.call) for read in reads)
-
-    def _fetched_identity(self, move: Move) -> str:
-        """The name of the moved step's tensor where the run fetches it."""
-        value = self.steps.new_value(move.call)
-        for producer in self.index.producers(value) if value is not None else ():
-            if isinstance(producer, ast.Call) and self.context.calls_to(
-                producer, vocabulary.IDENTITY
-            ):
-                name = literal(argument(producer, 1, "name"))
-                if isinstance(name, str) and f"{name}:0" in self.context.run.fetches:
-                    return name
-        return ""
 
     def _keep_fetchable(
         self, move: Move, taken: TakenOut, name: str, edits: List[Edit]

@@ -45,13 +45,6 @@ class Removal:
         """Note an expression that some edit takes out."""
         self.context.discard(node)
 
-    def replaced(self, statement: ast.stmt, *kept: ast.AST) -> None:
-        """Note a statement in whose place another comes that keeps only some parts."""
-        self.context.discard(statement)
-        for part in kept:
-            for inner in ast.walk(part):
-                self.context.gone.discard(inner)
-
     def is_gone(self, statement: ast.stmt) -> bool:
         """Whether a statement is removed, or lies in one that is."""
         return statement in self._statements or self.context.without(statement)

@@ -2,13 +2,13 @@
 
 import ast
 from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument, same
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.steps import Move, Steps
-from npu_migrate.names import FUNCTIONS, WITHS, Index, dotted, literal
+from npu_migrate.names import FUNCTIONS, LOOPS, WITHS, Index, dotted, literal
 from npu_migrate.plan import DropElement, Edit, ReplaceExpression, ReplaceStatement
 
 
@@ -49,7 +49,10 @@ class Judgement:
 class StepMoves:
     """Takes moves of the global step out of the functions of one file."""
 
-    def __init__(self, index: Index, optimizers: Optimizers, steps: Steps) -> None:
+    def __init__(
+        self, index: Index, optimizers: Optimizers, steps: Steps, fetches: FrozenSet[str]
+    ) -> None:
+        self.fetches = fetches
         self.index = index
         self.optimizers = optimizers
         self.steps = steps
@@ -71,7 +74,7 @@ class StepMoves:
         taken_out: Dict[Move, TakenOut] = {}
         for move in moves:
             taken = self._take_out(move.call) if move.by_one else None
-            if taken is None:
+            if taken is None or self._identity_is_needed(move):
                 return Judgement("step-move-entangled", move.call)
             taken_out[move] = taken
         return self._share(uses, taken_out)
@@ -87,9 +90,37 @@ class StepMoves:
                     return True
         return False
 
+    def fetched_identity(self, move: Move) -> str:
+        """The name of the moved step's tensor where the run fetches it."""
+        value = self.steps.new_value(move.call)
+        for producer in self.index.producers(value) if value is not None else ():
+            if not isinstance(producer, ast.Call):
+                continue
+            if self.index.resolve(producer.func).sole == vocabulary.IDENTITY:
+                name = literal(argument(producer, 1, "name"))
+                if isinstance(name, str) and f"{name}:0" in self.fetches:
+                    return name
+        return ""
+
+    def _identity_is_needed(self, move: Move) -> bool:
+        """Whether the tensor that the run fetches by name has other readers in the code."""
+        return bool(self.fetched_identity(move)) and bool(self.other_reads(move))
+
+    def other_reads(self, move: Move) -> List[ast.Name]:
+        """The reads of the next step beside its assignment."""
+        value = self.steps.new_value(move.call)
+        if not isinstance(value, ast.Name):
+            return []
+        reads = [r for binding in self.index.bindings(value) for r in self.index.reads(binding)]
+        return [read for read in reads if not self.index.inside(read, move.call)]
+
     # One use a path gets the step --------------------------------------------------------------
 
     def _share(self, uses: Sequence[ast.Call], taken_out: Dict[Move, TakenOut]) -> Judgement:
+        moved_in = {loop for move in taken_out for loop in self._loops(move.call)}
+        for use in uses:
+            if set(self._loops(use)) - moved_in:
+                return Judgement("several-training-ops", use)
         receivers: List[ast.Call] = []
         relieved: List[ast.Call] = []
         for use in reversed(uses):
@@ -101,6 +132,12 @@ class StepMoves:
             else:
                 return Judgement("several-training-ops", use)
         return Judgement("", None, taken_out, tuple(receivers), tuple(relieved))
+
+    def _loops(self, node: ast.AST) -> List[ast.AST]:
+        """The loops around a node within its function."""
+        region = self.index.region(node)
+        loops = (ancestor for ancestor in self.index.ancestors(node) if isinstance(ancestor, LOOPS))
+        return [loop for loop in loops if self.index.inside(loop, region)]
 
     def _joined(self, left: ast.Call, right: ast.Call) -> bool:
         """Whether two training ops always run together."""

@@ -286,15 +286,17 @@ class Steps:
         return [c for c in self.index.calls if self.index.inside(c, function)]
 
     def reads(self, function: FunctionNode) -> List[ast.expr]:
-        """The reads of the step in ``apply_gradients`` whose value enters the update."""
+        """The reads of the step in ``apply_gradients``, or in its class, that enter the update."""
         step = self.parameter(function)
+        owner = self.index.parents[function]
         reads: List[ast.expr] = [
             name for name in self.index.reads_of(step) if self.index.inside(name, function)
         ]
         reads += [
             call
-            for call in self._calls_in(function)
-            if self.index.resolve(call.func).names & vocabulary.STEP_GETTERS
+            for call in self.index.calls
+            if self.index.inside(call, owner)
+            and self.index.resolve(call.func).names & vocabulary.STEP_GETTERS
         ]
         return [read for read in reads if self._enters_the_update(read)]
 

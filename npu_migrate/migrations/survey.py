@@ -1,7 +1,7 @@
 """What one file tells the others: the first two passes over a run."""
 
 import ast
-from typing import List, Optional, Tuple
+from typing import FrozenSet, List, Optional, Tuple
 
 from npu_migrate.facts import (
     CallFacts,
@@ -49,7 +49,7 @@ def step_facts(index: Index, run: RunFacts) -> StepFacts:
     steps = Steps(index, optimizers)
     return StepFacts(
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
-        regions=tuple(_region_facts(index, optimizers, steps)),
+        regions=tuple(_region_facts(index, optimizers, steps, run.fetches)),
     )
 
 
@@ -110,8 +110,10 @@ def origin_facts(optimizers: Optimizers, use: ast.Call) -> List[OriginFacts]:
     return found
 
 
-def _region_facts(index: Index, optimizers: Optimizers, steps: Steps) -> List[RegionFacts]:
-    moves = StepMoves(index, optimizers, steps)
+def _region_facts(
+    index: Index, optimizers: Optimizers, steps: Steps, fetches: FrozenSet[str]
+) -> List[RegionFacts]:
+    moves = StepMoves(index, optimizers, steps, fetches)
     found = []
     for region in steps.regions():
         uses = optimizers.uses(region)
