@@ -291,20 +291,6 @@ OUTSIDE = {
         return tf.group(a, b)
         """,
     ),
-    "next step that a summary reads": (
-        """
-        op = opt.apply_gradients(gvs, global_step=gs)
-        new = gs + 1
-        tf.summary.scalar('next', new)
-        return tf.group(op, [gs.assign(new)])
-        """,
-        """
-        op = opt.apply_gradients(gvs, global_step=gs)
-        new = gs + 1
-        tf.summary.scalar('next', new)
-        return op
-        """,
-    ),
     "reset beside it": (
         """
         op = opt.apply_gradients(gvs, global_step=gs)

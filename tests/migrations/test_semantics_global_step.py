@@ -1,5 +1,6 @@
 """The global step: it moves in the optimizer, once for each step that is applied."""
 
+import re
 from textwrap import dedent, indent
 
 import pytest
@@ -10,6 +11,11 @@ from support import OWN_CLASS, body, code_of, left_as_marked, migrate, untouched
 def steps_of(outcome):
     """What ``train`` does with its gradients."""
     return body(outcome.text, "train").partition("gvs = opt.compute_gradients(loss)\n")[2]
+
+
+def steps_of_train(outcome):
+    """As :func:`steps_of`, of the file ``train.py`` of a run."""
+    return body(outcome.texts["train.py"], "train").partition("compute_gradients(loss)\n")[2]
 
 
 def same(found, expected):
@@ -277,7 +283,7 @@ def test_name_that_another_file_fetches_stays_fetchable(reader):
         return op
         """
     assert outcome.left == [] and outcome.texts["hooks.py"] == reader
-    steps = body(outcome.texts["train.py"], "train").partition("compute_gradients(loss)\n")[2]
+    steps = steps_of_train(outcome)
     same(steps, expected)
 
 
@@ -297,7 +303,7 @@ def test_name_stays_fetchable_outside_of_every_cond():
             "hooks.py": HOOK,
         }
     )
-    steps = body(outcome.texts["train.py"], "train").partition("compute_gradients(loss)\n")[2]
+    steps = steps_of_train(outcome)
     lines = [line for line in steps.splitlines() if line.startswith("  ")]
     assert "  with tf.control_dependencies([op]):" in lines or (
         "  with tf.control_dependencies([update_op]):" in lines
@@ -323,7 +329,38 @@ def test_name_that_the_function_returns_too_is_made_once():
     )
     text = outcome.texts["train.py"].replace('"', "'")
     made = [n for n in text.splitlines() if "name='step_update'" in n and "#" not in n]
-    assert len(made) == 1 or outcome.left
+    assert len(made) == 1
+    moves = body(outcome.texts["train.py"], "Own").count("assign_add(global_step, 1)")
+    assert moves + steps_of_train(outcome).count("gs.assign(") == 1
+
+
+@pytest.mark.parametrize("reader", ["tf.summary.scalar('next', new)", "sess.run([op, new])"])
+def test_next_step_that_something_else_reads_is_ordered_or_reported(reader):
+    outcome = migrate(
+        training(f"""
+        op = opt.apply_gradients(gvs, global_step=gs)
+        new = gs + 1
+        op = tf.group(op, [gs.assign(new)])
+        {reader}
+        return op
+        """)
+    )
+    ordered = "new = tf.identity(gs.read_value()" in steps_of(outcome)
+    assert ordered or re.search(r"\bnew\b", outcome.messages("NPU301", "NPU310"))
+
+
+def test_towers_of_one_run_move_the_step_once():
+    text = training("""
+        ops = []
+        for tower in loss:
+          ops.append(opt.minimize(tower, global_step=gs))
+        ops.append(gs.assign_add(1))
+        return tf.group(*ops)
+        """)
+    outcome = migrate(text)
+    moves = "assign_add(global_step, 1)" in body(outcome.text, "Own")
+    assert not moves or "minimize(tower, global_step=gs)" not in outcome.text
+    assert [code[:4] for _, code in outcome.left] == ["NPU3"]
 
 
 # In the class
@@ -405,6 +442,24 @@ def test_reading_class_is_named():
     outcome = migrate(training(OUTSIDE["assign_add"][0], dedent(given)))
     (finding,) = outcome.of("NPU303")
     assert "Own" in finding.message and finding.line == 5
+
+
+@pytest.mark.parametrize(
+    "read", ["tf.train.get_or_create_global_step()", "tf.train.get_global_step()"]
+)
+def test_class_that_reads_the_step_elsewhere(read):
+    given = f"""
+        class Own(tf.train.Optimizer):
+          def __init__(self, flag, name):
+            super(Own, self).__init__(flag, name)
+            self.steps = tf.cast(tf.train.{getter}(), tf.float32)
+
+          def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+            ops = [v.assign_sub(g / (1 - 0.9 ** self.steps)) for g, v in grads_and_vars]
+            return tf.group(*ops, name=name)
+        """
+    outcome = migrate(training(OUTSIDE["assign_add"][0], dedent(given)))
+    assert outcome.of("NPU303") or outcome.left
 
 
 def test_reading_class_of_a_step_that_moved_in_order_already():
