@@ -444,10 +444,8 @@ def test_reading_class_is_named():
     assert "Own" in finding.message and finding.line == 5
 
 
-@pytest.mark.parametrize(
-    "read", ["tf.train.get_or_create_global_step()", "tf.train.get_global_step()"]
-)
-def test_class_that_reads_the_step_elsewhere(read):
+@pytest.mark.parametrize("getter", ["get_or_create_global_step", "get_global_step"])
+def test_class_that_reads_the_step_elsewhere(getter):
     given = f"""
         class Own(tf.train.Optimizer):
           def __init__(self, flag, name):
