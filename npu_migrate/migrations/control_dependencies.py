@@ -85,10 +85,20 @@ class ControlDependencies:
         if self.outermost(node) is not None:
             return True
         function = self.index.enclosing_function(node)
-        if function is None:
+        if function is None or self._is_cleared(node):
             return False
         callers = self.optimizers.callers(self.index.qualname(function))
         return any(self.outermost(caller) is not None for caller in callers)
+
+    def _is_cleared(self, node: ast.AST) -> bool:
+        """Whether a ``with`` around a node takes all dependencies away."""
+        for ancestor in self.index.ancestors(node):
+            if isinstance(ancestor, FUNCTIONS):
+                return False
+            if isinstance(ancestor, WITHS):
+                if any(self._clears(item.context_expr) for item in ancestor.items):
+                    return True
+        return False
 
     def _moved(self, statement: ast.stmt, call: ast.Call) -> Edit:
         block = self.outermost(call)

@@ -95,7 +95,12 @@ class HandMigrated:
         """``is_distributed`` and the averaging optimizer must agree."""
         flag = argument(call, 2, "is_distributed")
         value = literal(flag)
-        averaged = bool(self.optimizers.distributions(inner))
+        distributions = self.optimizers.distributions(inner)
+        for averaging in filter(self.optimizers.may_distribute, distributions):
+            self.context.report(
+                "receiver-not-resolved", averaging, attribute="DistributedOptimizer"
+            )
+        averaged = bool(distributions)
         if averaged and (flag is None or value is False):
             self.context.report("ranks-judge-apart", call)
         elif value is True and not self._under_rank_test(call):

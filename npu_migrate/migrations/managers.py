@@ -38,6 +38,7 @@ class Managers:
 
     def run(self) -> None:
         self._managers()
+        self._migrated_managers()
         self._loss_scales()
         self._loss_scale_calls()
         self._loss_scale_attributes()
@@ -69,6 +70,12 @@ class Managers:
                     symbol=resolution.sole,
                     assumed=resolution.unknown or resolution.assumed,
                 )
+
+    def _migrated_managers(self) -> None:
+        """Managers of the NPU that are built inside control dependencies."""
+        for call in self.index.calls:
+            if self.context.is_named(call.func, (EXPONENTIAL_MANAGER,)) and not unpacks(call):
+                self.dependencies.lift(call, None, *spelled(call, dotted(call.func)))
 
     def _taken_by(self, wraps: Iterable[ast.Call]) -> Set[ast.Call]:
         """What optimizers take as their managers."""

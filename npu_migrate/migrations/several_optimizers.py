@@ -1,7 +1,7 @@
 """Several loss-scaling optimizers in one run, as in most GANs (NPU119, NPU120)."""
 
 import ast
-from typing import Dict, List, Set, Tuple
+from typing import Dict, FrozenSet, List, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
@@ -30,21 +30,30 @@ class SeveralOptimizers:
             (call, self._run_together(call)) for call in self.index.calls
         ]
         together += [(s, self._in_order(s)) for s in self.index.places if isinstance(s, WITHS)]
-        for call, fetched in together:
-            scalings: Dict[ast.Call, None] = {}
-            for element in fetched:
-                for use in self.optimizers.derives_from(
-                    element, (), ("minimize", "apply_gradients")
-                ):
-                    found = self.optimizers.scalings(self.optimizers.receiver(use))
-                    if len(found) == 1:
-                        scalings[found[0]] = None
-            independent = self._independent(list(scalings))
-            key = tuple(sorted(c.lineno for c in independent))
-            if len(independent) > 1 and key not in reported:
-                reported.add(key)
-                lines = ", ".join(str(line) for line in key)
-                self.context.report("overflow-shared", call, lines=lines)
+        for node, fetched in together:
+            apart = self._apart([wraps for element in fetched for wraps in self._wraps_of(element)])
+            lines = tuple(sorted(min(wrap.lineno for wrap in wraps) for wraps in apart))
+            if len(lines) > 1 and lines not in reported:
+                reported.add(lines)
+                text = ", ".join(str(line) for line in lines)
+                self.context.report("overflow-shared", node, lines=text)
+
+    def _wraps_of(self, element: ast.expr) -> List[FrozenSet[ast.Call]]:
+        """For each training op in a value, the wraps that its optimizer may have gone through."""
+        uses = self.optimizers.derives_from(element, (), ("minimize", "apply_gradients"))
+        found = [frozenset(self.optimizers.scalings(self.optimizers.receiver(u))) for u in uses]
+        return [wraps for wraps in found if wraps]
+
+    def _apart(self, optimizers: List[FrozenSet[ast.Call]]) -> List[FrozenSet[ast.Call]]:
+        """The optimizers that have no wrap in common and may run on one path."""
+        kept: List[FrozenSet[ast.Call]] = []
+        for wraps in optimizers:
+            if all(not wraps & other and self._meet(wraps, other) for other in kept):
+                kept.append(wraps)
+        return kept
+
+    def _meet(self, some: FrozenSet[ast.Call], others: FrozenSet[ast.Call]) -> bool:
+        return any(not self.moves.exclusive(one, other) for one in some for other in others)
 
     def _in_order(self, statement: ast.AST) -> List[ast.expr]:
         """Training ops that ``with tf.control_dependencies`` makes run one after the other."""
