@@ -8,6 +8,7 @@ that a run over thousands of files needs little more memory than its largest one
 
 import ast
 import gc
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,7 +37,9 @@ from npu_migrate.plan import Finding, Plan, Status
 from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.scan import Scan, Scanner
-from npu_migrate.sources import Source, SourceError, parse
+from npu_migrate.sources import Source, SourceError, decode, parse
+
+_LINE_END = re.compile("\r\n|\r|\n")
 
 KEPT_BYTES = 1_000_000
 """Source bytes whose indexes are kept between the passes; what is beyond is read again."""
@@ -277,7 +280,7 @@ class _Migrator:
         return FileResult(path, data, rewritten.data, findings)
 
     def _plan(self, path: str, data: bytes, index: Index) -> Plan:
-        lines = tuple(data.decode("utf-8", "replace").splitlines())
+        lines = tuple(_LINE_END.split(decode(data, path)))
         context = Context(path, index, self._rules, self._run, lines=lines)
         context.comment_out = self._options.removed == "comment"
         context.combined = self._options.optimizer == "combined"

@@ -1,7 +1,7 @@
 """What one file tells the others of its run, small enough to outlive its tree."""
 
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, Mapping, Tuple
+from typing import Dict, FrozenSet, Iterable, Mapping, Tuple
 
 from npu_migrate.names import Exports, Project
 
@@ -51,6 +51,8 @@ class RegionFacts:
     decidable: bool
     ordered: bool = False
     """Every move outside waits for the update."""
+    conditional: bool = False
+    """The step moves outside only on a condition, so that some of the optimizers must move it."""
 
 
 @dataclass(frozen=True)
@@ -179,3 +181,8 @@ def responsible(
         *(responsible(other, (), classes) for other in others)
     )
     return found or frozenset((name,))
+
+
+def some_move_it(origins: Iterable[OriginFacts], classes: Mapping[str, ClassFacts]) -> bool:
+    """Whether some of the optimizers move the step already, so that the caller must tell."""
+    return any(moves_step(o.name, o.inside, classes) == "yes" for o in origins)

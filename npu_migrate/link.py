@@ -12,6 +12,7 @@ from npu_migrate.facts import (
     StepFacts,
     moves_step,
     responsible,
+    some_move_it,
 )
 from npu_migrate.names import Project, Resolution
 from npu_migrate.scan import Scan
@@ -70,6 +71,7 @@ def _moving(regions: List[RegionFacts], classes: Mapping[str, ClassFacts]) -> Fr
             if not region.moves_outside or not leaving:
                 continue
             can = region.decidable and _all_known(region, classes) and not leaving & vetoed
+            can = can and (not region.conditional or some_move_it(region.origins, classes))
             if not can:
                 refused |= leaving
             elif region.scaled:

@@ -5,6 +5,7 @@ A file that does not follow the schema is a :class:`RuleError` that names its fi
 
 import contextlib
 import difflib
+import keyword
 import os
 import re
 import string
@@ -274,7 +275,7 @@ def _check_rule(table: "_Table", rule: Rule) -> None:
         table.fail("name", f"{rule.name!r} is not in kebab-case")
     for key, names in (("match", rule.match), ("target", [rule.target] if rule.target else [])):
         for name in names:
-            if not _DOTTED.match(name):
+            if not _DOTTED.match(name) or any(map(keyword.iskeyword, name.split("."))):
                 table.fail(key, f"{name!r} is no dotted name")
     if not rule.match and not rule.migration:
         table.fail("code", "a rule without a migration needs names to match")

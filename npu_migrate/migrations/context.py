@@ -6,18 +6,28 @@ from dataclasses import dataclass, field
 from typing import Collection, Dict, List, Optional, Set, Tuple
 
 from npu_migrate.facts import RunFacts
-from npu_migrate.names import Index, dotted
+from npu_migrate.names import Binding, Index, dotted
 from npu_migrate.plan import AddImport, Edit, Finding, Plan, Status
 from npu_migrate.rules import Rule
 
 BRIDGE = "npu_bridge.estimator.npu."
 ADAPTER = "npu_migrate.runtime.ops_adapter"
 DISTRIBUTED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUDistributedOptimizer"
+SAME_NAME = tuple(
+    "tensorflow.contrib.mixed_precision." + name
+    for name in ("FixedLossScaleManager", "ExponentialUpdateLossScaleManager")
+)
+"""Classes whose counterparts on the NPU are called the same."""
+
 COMBINED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUOptimizer"
 LOSS_SCALE_OPTIMIZER = BRIDGE + "npu_loss_scale_optimizer.NPULossScaleOptimizer"
 FIXED_MANAGER = BRIDGE + "npu_loss_scale_manager.FixedLossScaleManager"
 EXPONENTIAL_MANAGER = BRIDGE + "npu_loss_scale_manager.ExponentialUpdateLossScaleManager"
 BROADCAST_HOOK = BRIDGE + "npu_hook.NPUBroadcastGlobalVariablesHook"
+
+
+TENSORFLOW = ("tensorflow", "tensorflow.compat.v1")
+"""The modules that have all of the API that new code uses."""
 
 
 @dataclass(frozen=True)
@@ -153,36 +163,43 @@ class Context:
             name
             for scope in self.index.all_scopes()
             for name, bindings in scope.bindings.items()
-            if not all(self._import_goes(b.target) for b in bindings)
+            if not all(self.gives_way(b) for b in bindings)
         }
         return kept | self.claimed | {wanted.local for wanted in self.wanted}
 
-    def _import_goes(self, target: str) -> bool:
-        return bool(target) and self.index.canonical(target) in self.run.replaced
+    def gives_way(self, binding: Binding) -> bool:
+        """Whether an import goes in any case, since the NPU's class has the same name."""
+        target = self.index.canonical(binding.target)
+        return target in SAME_NAME and target.endswith("." + binding.name)
 
     def tensorflow(self, use: ast.AST) -> str:
         """The file's own name for the ``tensorflow`` module at ``use``; imported where needed."""
-        for name, bindings in self.index.root.bindings.items():
-            if any(self.index.canonical(b.target) == "tensorflow" for b in bindings if b.target):
-                if name != "tensorflow" or "tensorflow" in {b.target for b in bindings}:
-                    if self._not_shadowed(name, use):
-                        return name
-        for scope_name in ("tf", "tensorflow"):
-            reaching = self.index.bindings_at(scope_name, use)
-            if (
-                reaching
-                and all(
-                    self.index.canonical(b.target) == "tensorflow" for b in reaching if b.target
-                )
-                and all(b.target for b in reaching)
-            ):
-                return scope_name
+        names = [
+            name
+            for statement in self.index.imports
+            for name in self._names_of_tensorflow(statement)
+        ]
+        for name in names:
+            reaching = self.index.bindings_at(name, use)
+            if reaching and all(b.target in TENSORFLOW for b in reaching):
+                self.needed.add(name)
+                return name
         for wanted in self.wanted:
             if wanted.target == "tensorflow":
                 return wanted.local
         local = self.fresh("tf")
         self.wanted.append(Wanted("tensorflow", local, use))
         return local
+
+    def _names_of_tensorflow(self, statement: ast.stmt) -> List[str]:
+        """The names that an import gives to the whole of TensorFlow, and not just to a part."""
+        return [
+            binding.name
+            for binding in self.index.statement_bindings(statement)
+            if binding.target in TENSORFLOW
+            and binding.alias is not None
+            and not binding.alias.name.startswith("tensorflow.contrib")
+        ]
 
     def imports(self) -> List[AddImport]:
         """The imports that the new code needs, each where it dominates its uses."""

@@ -37,15 +37,32 @@ class ControlDependencies:
         """The outermost ``with tf.control_dependencies`` around a node in its own function."""
         found: Optional[ast.stmt] = None
         for ancestor in self.index.ancestors(node):
-            if isinstance(ancestor, FUNCTIONS + (ast.Lambda, ast.ClassDef)):
+            if isinstance(ancestor, FUNCTIONS + (ast.ClassDef,)):
                 break
             if isinstance(ancestor, WITHS):
                 for item in ancestor.items:
                     if self._clears(item.context_expr):
                         return found
-                    if self.context.calls_to(item.context_expr, vocabulary.CONTROL_DEPENDENCIES):
+                    if self._depends(item.context_expr):
                         found = ancestor
         return found
+
+    def _depends(self, node: ast.expr) -> bool:
+        """Whether a context manager is ``tf.control_dependencies``, or that of a graph."""
+        return any(
+            isinstance(producer, ast.Call)
+            and (
+                self.context.calls_to(producer, vocabulary.CONTROL_DEPENDENCIES)
+                or getattr(producer.func, "attr", "") == "control_dependencies"
+            )
+            for producer in self.index.producers(node)
+        )
+
+    def _is_movable(self, statement: ast.stmt, block: Optional[ast.stmt]) -> bool:
+        """Whether a statement may stand before the block that holds it directly."""
+        if block is None or self.index.places[statement].parent is not block:
+            return False
+        return len(block.items) == 1  # type: ignore[attr-defined]
 
     def _clears(self, node: ast.expr) -> bool:
         if self.context.calls_to(node, "tensorflow.init_scope"):
@@ -102,7 +119,7 @@ class ControlDependencies:
 
     def _moved(self, statement: ast.stmt, call: ast.Call) -> Edit:
         block = self.outermost(call)
-        if block is not None and self.index.places[statement].parent is block:
+        if block is not None and self._is_movable(statement, block):
             return MoveStatement(statement, block)
         tf = self.context.tensorflow(call)
         code = f"with {tf}.control_dependencies(None):\n    $statement\n"
@@ -121,7 +138,7 @@ class ControlDependencies:
         name = self.context.fresh(MANAGER_NAME)
         self.context.claim(name)
         binding = f"{name} = {code}\n"
-        if block is not None and self.index.places[statement].parent is block:
+        if block is not None and self._is_movable(statement, block):
             return name, InsertStatements(block, binding, parts=parts)
         tf = self.context.tensorflow(node)
         binding = f"with {tf}.control_dependencies(None):\n    {binding}"

@@ -16,6 +16,7 @@ from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import Binding, dotted
 from npu_migrate.plan import (
+    DropImport,
     Edit,
     EditCall,
     RemoveStatement,
@@ -147,13 +148,13 @@ class Distribution:
                     "arguments-not-visible", call, subject=dotted(call.func), symbol=resolution.sole
                 )
                 continue
-            if isinstance(call.func, ast.Attribute):
+            spelled_out = _horovod_part(call.func) is not None
+            if isinstance(call.func, ast.Attribute) and not spelled_out:
                 module = dotted(call.func.value)
             else:
                 module = self.context.local(vocabulary.ADAPTER, call)
-            callee = self.context.local(BROADCAST_HOOK, call)
-            if isinstance(call.func, ast.Name):
                 self.context.discard(call.func)
+            callee = self.context.local(BROADCAST_HOOK, call)
             self.context.report(
                 "horovod-broadcast-hook",
                 call,
@@ -225,6 +226,8 @@ class Distribution:
         target = self.index.canonical(binding.target)
         assert binding.alias is not None and isinstance(node, (ast.Import, ast.ImportFrom))
         package, _, adapter = vocabulary.ADAPTER.rpartition(".")
+        if target == vocabulary.HOROVOD and not self._still_read(binding):
+            return None
         if target == vocabulary.HOROVOD:
             asname = binding.name if binding.name != adapter else ""
             return ReplaceImport(node, binding.alias, package, adapter, asname)
@@ -240,17 +243,13 @@ class Distribution:
     def _dotted_import(self, node: ast.stmt, binding: Binding) -> Optional[Edit]:
         """``import horovod.tensorflow``: its uses are spelt out, so they change with it."""
         assert binding.alias is not None and isinstance(node, (ast.Import, ast.ImportFrom))
-        package, _, adapter = vocabulary.ADAPTER.rpartition(".")
-        local = self.context.fresh(adapter)
-        for chain in self.index.chains:
-            part: ast.AST = chain
-            while isinstance(part, ast.Attribute) and dotted(part) != vocabulary.HOROVOD:
-                part = part.value
-            if isinstance(part, ast.Attribute) and self.context.stands(part):
-                self.context.plan.edits.append(ReplaceExpression(part, local))
-        return ReplaceImport(
-            node, binding.alias, package, adapter, local if local != adapter else ""
-        )
+        spelled = [part for part in map(_horovod_part, self.index.chains) if part is not None]
+        left = [part for part in spelled if self.context.stands(part)]
+        for part in left:
+            local = self.context.local(vocabulary.ADAPTER, part)
+            self.context.discard(part)
+            self.context.plan.edits.append(ReplaceExpression(part, local))
+        return DropImport(node, binding.alias) if spelled else None
 
     def _still_read(self, binding: Binding) -> bool:
         reads = self.index.reads(binding)
@@ -263,6 +262,16 @@ class Distribution:
         if self.scaling.by_rank_count:
             first = min(self.scaling.by_rank_count, key=lambda call: call.lineno)
             self.context.report("averaged-by-rank-count", first, symbol=DISTRIBUTED_OPTIMIZER)
+
+
+def _horovod_part(chain: ast.expr) -> Optional[ast.expr]:
+    """The ``horovod.tensorflow`` at the start of a chain."""
+    part: ast.AST = chain
+    while isinstance(part, ast.Attribute):
+        if dotted(part) == vocabulary.HOROVOD:
+            return part
+        part = part.value
+    return None
 
 
 def _horovod_paths(node: Union[ast.Import, ast.ImportFrom]) -> List[str]:

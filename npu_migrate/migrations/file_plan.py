@@ -1,6 +1,6 @@
 """The plan of one file: every migration in its order."""
 
-from npu_migrate.migrations import fetches, table, unresolved
+from npu_migrate.migrations import class_values, fetches, table, unresolved
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
 from npu_migrate.migrations.finite_checks import FiniteChecks
@@ -41,6 +41,7 @@ def plan_file(context: Context) -> Plan:
     SeveralOptimizers(context, optimizers, moves).run()
     HandMigrated(context, optimizers).run()
     checks.report_left()
+    class_values.run(context)
     unresolved.run(context)
     fetches.run(context)
     table.run(context)

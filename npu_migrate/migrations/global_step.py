@@ -4,15 +4,15 @@ import ast
 from dataclasses import replace
 from typing import List
 
-from npu_migrate.facts import responsible
+from npu_migrate.facts import responsible, some_move_it
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
-from npu_migrate.migrations.step_moves import Judgement, StepMoves, TakenOut
+from npu_migrate.migrations.step_moves import TENSORFLOW, Judgement, StepMoves, TakenOut
 from npu_migrate.migrations.steps import Move, handed_step
 from npu_migrate.migrations.survey import origin_facts
-from npu_migrate.names import LOOPS, FunctionNode, dotted, literal, parameters
+from npu_migrate.names import LOOPS, FunctionNode, dotted, leaves, literal, parameters
 from npu_migrate.plan import (
     Argument,
     Edit,
@@ -104,7 +104,8 @@ class GlobalStep:
             return [InsertStatements(statement, _block(lines, step if guarded else ""))]
         if self._is_list(value):
             return self._returned_list(statement, value, step, guarded, tf)
-        name = ", name=name" if "name" in parameters(function) else ""
+        has_name = "name" in parameters(function) and not self.steps.is_rebound(function, "name")
+        name = ", name=name" if has_name else ""
         operation = dotted(value) or self.context.fresh("update_op")
         lines = [
             f"with {tf}.control_dependencies([{operation}]):",
@@ -160,11 +161,22 @@ class GlobalStep:
         if function is None:
             return
         for call in self.steps.class_moves(function):
-            around = self.index.ancestors(call)
-            loops = [a for a in around if isinstance(a, LOOPS) and self.index.inside(a, function)]
-            if loops:
+            if self._repeats(call, function):
                 symbol = self.index.qualname(node).lstrip(":")
                 self.context.report("step-moved-per-variable", call, symbol=symbol)
+
+    def _repeats(self, call: ast.Call, function: FunctionNode) -> bool:
+        """Whether a loop of the function runs a call more than once."""
+        inside: ast.AST = call
+        for ancestor in self.index.ancestors(call):
+            if ancestor is function:
+                return False
+            if isinstance(ancestor, LOOPS):
+                return True
+            if isinstance(inside, ast.stmt) and leaves(self.index.places[inside].block):
+                return False
+            inside = ancestor
+        return False
 
     # Training functions -----------------------------------------------------------------------
 
@@ -184,6 +196,8 @@ class GlobalStep:
         if not scaled and not responsibles & run.moving:
             return
         judgement = self.moves.judge(region)
+        if self.moves.is_conditional(region) and not some_move_it(facts, run.classes):
+            judgement = Judgement("step-move-entangled", moves[0].call)
         if judgement.obstacle:
             assert judgement.at is not None
             self._obstacle(judgement, moves)
@@ -206,12 +220,8 @@ class GlobalStep:
 
     def _apart(self, moves: List[Move]) -> None:
         """The step moves in a function that applies nothing."""
-        scaled = [
-            use
-            for use in self.optimizers.uses()
-            if self.optimizers.scalings(self.optimizers.receiver(use))
-        ]
-        if scaled:
+        scaled = vocabulary.SCALED
+        if any(self.optimizers.is_wrap(call, scaled) for call in self.index.calls):
             self.context.report("step-moved-apart", moves[0].call)
 
     def _obstacle(self, judgement: Judgement, moves: List[Move]) -> None:
@@ -284,7 +294,12 @@ class GlobalStep:
             self.context.keep(kept)
 
     def _as_asked(self, edit: Edit) -> Edit:
-        """What is replaced stays as a comment, or goes, as the user prefers."""
+        """The edit in the file's own words; what it replaces stays as a comment, or goes."""
+        if not isinstance(edit, (ReplaceStatement, ReplaceExpression)):
+            return edit
+        if TENSORFLOW in edit.code:
+            tf = self.context.tensorflow(edit.node)
+            edit = replace(edit, code=edit.code.replace(TENSORFLOW, tf))
         if isinstance(edit, ReplaceStatement) and edit.keep_commented:
             return replace(edit, keep_commented=self.context.comment_out)
         return edit

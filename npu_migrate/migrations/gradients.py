@@ -9,6 +9,9 @@ from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import dotted
 from npu_migrate.plan import ReplaceExpression
 
+MAKERS = ("gradients", "gradient", "compute_gradients")
+"""Methods that make gradients."""
+
 APPLY_ARGUMENTS = ("grads_and_vars", "global_step", "name")
 
 
@@ -71,18 +74,25 @@ class Gradients:
                 )
 
     def _bypasses(self) -> None:
-        """``tf.gradients`` goes round the scaling that ``compute_gradients`` does."""
+        """Gradients that do not come from the scaling optimizer's ``compute_gradients``."""
         done: Set[ast.Call] = set()
         for use in self._scaled_uses():
             gradients = argument(use, 0, "grads_and_vars")
             if gradients is None:
                 continue
-            for call in self.optimizers.derives_from(gradients, (vocabulary.GRADIENTS,)):
-                if call not in done:
+            for call in self.optimizers.derives_from(gradients, (vocabulary.GRADIENTS,), MAKERS):
+                if call not in done and not self._is_scaled(call):
                     done.add(call)
-                    self.context.report(
-                        "gradients-bypass-scaling", call, symbol=vocabulary.GRADIENTS
-                    )
+                    symbol = self.index.resolve(call.func).sole or dotted(call.func)
+                    self.context.report("gradients-bypass-scaling", call, symbol=symbol)
+
+    def _is_scaled(self, call: ast.Call) -> bool:
+        """Whether a call is ``compute_gradients`` of an optimizer that scales the loss."""
+        if getattr(call.func, "attr", "") != "compute_gradients":
+            return False
+        receiver = self.optimizers.receiver(call)
+        origins = self.optimizers.origins(receiver)
+        return bool(self.optimizers.scalings(receiver)) or any(not o.name for o in origins)
 
     def _scaled_by_hand(self) -> None:
         """``compute_gradients(loss * s)`` and ``g / s``: a loss scale without its optimizer."""

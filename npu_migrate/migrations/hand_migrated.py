@@ -101,10 +101,17 @@ class HandMigrated:
                 "receiver-not-resolved", averaging, attribute="DistributedOptimizer"
             )
         averaged = bool(distributions)
-        if averaged and (flag is None or value is False):
+        if averaged and (flag is None or value is False) and not self._in_rank_arm(call):
             self.context.report("ranks-judge-apart", call)
         elif value is True and not self._under_rank_test(call):
             self.context.report("distributed-on-one-device", call)
+
+    def _in_rank_arm(self, node: ast.AST) -> bool:
+        """Whether a node stands in an arm of a test for the rank count."""
+        return any(
+            isinstance(a, (ast.If, ast.IfExp)) and self._asks_rank_count(a.test)
+            for a in self.index.ancestors(node)
+        )
 
     def _under_rank_test(self, node: ast.AST) -> bool:
         """Whether some condition around a node, or a return before it, asks for the rank count."""

@@ -5,7 +5,7 @@ from typing import List, Set
 
 from npu_migrate.migrations.context import Context
 from npu_migrate.names import Binding, literal
-from npu_migrate.plan import AddImport, DropImport, Edit, ReplaceImport
+from npu_migrate.plan import AddImport, DropImport, Edit, RemoveStatement, ReplaceImport
 
 MIGRATED_AWAY = (
     "tensorflow.contrib",
@@ -13,6 +13,15 @@ MIGRATED_AWAY = (
     "tensorflow.python.training.experimental",
     "horovod",
 )
+
+CONTRIB = "tensorflow.contrib.mixed_precision"
+OFFERED = (
+    "LossScaleManager",
+    "FixedLossScaleManager",
+    "ExponentialUpdateLossScaleManager",
+    "LossScaleOptimizer",
+)
+"""What a star import of it binds."""
 
 
 def drop_unused(context: Context) -> List[Edit]:
@@ -24,10 +33,31 @@ def drop_unused(context: Context) -> List[Edit]:
         for binding in context.index.statement_bindings(node):
             if binding.alias is None or binding.alias in replaced:
                 continue
-            if _is_unused(context, binding) and binding.name not in exported:
+            gives_way = context.gives_way(binding) and _comes_anew(context, binding)
+            is_unused = _is_unused(context, binding) and binding.name not in exported
+            if gives_way or is_unused:
                 edits.append(DropImport(node, binding.alias))
                 edits += _keep_root(context, binding, node)
+    return edits + _stars(context)
+
+
+def _stars(context: Context) -> List[Edit]:
+    """``from tensorflow.contrib.mixed_precision import *`` goes once nothing is taken from it."""
+    edits: List[Edit] = []
+    for node in context.index.imports:
+        if not isinstance(node, ast.ImportFrom) or node.level or node.names[0].name != "*":
+            continue
+        if context.index.canonical(f"{node.module}.x") != CONTRIB + ".x":
+            continue
+        reads = [read for name in OFFERED for read in context.index.reads_of(name)]
+        if all(context.without(read) for read in reads):
+            edits.append(RemoveStatement(node, comment=False))
     return edits
+
+
+def _comes_anew(context: Context, binding: Binding) -> bool:
+    """Whether new code imports the NPU's class under the name; the other reads mean it as well."""
+    return any(wanted.local == binding.name for wanted in context.wanted)
 
 
 def _is_unused(context: Context, binding: Binding) -> bool:
@@ -37,12 +67,20 @@ def _is_unused(context: Context, binding: Binding) -> bool:
     path = context.index.canonical(path)
     if not any(path == away or path.startswith(away + ".") for away in MIGRATED_AWAY):
         return False
-    if f"{context.module}.{binding.name}" in context.run.taken:
+    if f"{context.module}.{binding.name}" in context.run.taken or _is_attribute(context, binding):
         return False
     if target == "tensorflow" and binding.name == target:
         return _spelling_is_unused(context, binding, context.index.reads_of(binding.name))
     reads = context.index.reads(binding)
     return bool(reads) and all(context.without(read) for read in reads)
+
+
+def _is_attribute(context: Context, binding: Binding) -> bool:
+    """Whether an import in a class body may be read as an attribute of the class."""
+    return binding.scope.is_class and any(
+        isinstance(chain, ast.Attribute) and chain.attr == binding.name
+        for chain in context.index.chains
+    )
 
 
 def _spelling_is_unused(context: Context, binding: Binding, reads: List[ast.Name]) -> bool:
@@ -77,7 +115,8 @@ def _keep_root(context: Context, binding: Binding, node: ast.stmt) -> List[Edit]
         if b is not binding and b.alias is not None and b.alias.name == "tensorflow"
     ]
     reads = [r for r in context.index.reads_of(binding.name) if not context.without(r)]
-    return [AddImport("tensorflow", after=node)] if reads and not others else []
+    is_read = bool(reads) or binding.name in context.needed
+    return [AddImport("tensorflow", after=node)] if is_read and not others else []
 
 
 def _all(context: Context) -> Set[str]:

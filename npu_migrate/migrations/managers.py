@@ -13,8 +13,8 @@ from npu_migrate.migrations.context import (
 )
 from npu_migrate.migrations.control_dependencies import ControlDependencies, Parts, spelled
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.migrations.verdicts import DEFAULTS, Verdicts, listing
-from npu_migrate.names import dotted, is_none, literal
+from npu_migrate.migrations.verdicts import DEFAULTS, Verdicts, is_nothing, listing
+from npu_migrate.names import dotted, literal
 from npu_migrate.plan import Argument, Edit, EditCall, ReplaceExpression, Status
 
 
@@ -41,6 +41,7 @@ class Managers:
         self._migrated_managers()
         self._loss_scales()
         self._loss_scale_calls()
+        self._loss_scale_calls_elsewhere()
         self._loss_scale_attributes()
 
     # Managers of tf.contrib: the same name, the same arguments --------------------------------
@@ -142,7 +143,7 @@ class Managers:
                 continue
             if not isinstance(call.func, ast.Name) and self.index.self_attribute(call.func) is None:
                 continue
-            producers = [p for p in self.optimizers.producers(call.func) if not _is_nothing(p)]
+            producers = [p for p in self.optimizers.producers(call.func) if not is_nothing(p)]
             if not producers or not any(p in self.scales for p in producers):
                 continue
             if all(p in self.scales for p in producers) and not call.args and not call.keywords:
@@ -155,6 +156,35 @@ class Managers:
                 )
             else:
                 self.context.report("loss-scale-called", call, status=Status.MANUAL, callee=name)
+
+    def _loss_scale_calls_elsewhere(self) -> None:
+        """Calls through other objects, or in other files, that can't be followed to the end."""
+        attributes = {
+            name
+            for (_, name), bindings in self.index.attributes.items()
+            if any(b.value in self.scales for b in bindings)
+        }
+        for call in self.index.calls:
+            function = call.func
+            if call.args or call.keywords:
+                continue
+            returned = isinstance(function, ast.Call) and any(
+                p in self.scales for p in self.optimizers.producers(function)
+            )
+            is_attribute = (
+                isinstance(function, ast.Attribute)
+                and function.attr in attributes
+                and not self.index.self_attribute(function)
+            )
+            if returned or is_attribute:
+                name = dotted(function) or "what is returned here"
+                self.context.report("loss-scale-called", call, status=Status.MANUAL, callee=name)
+        for scale in self.scales:
+            for binding in self.index.statement_bindings(self.index.statement(scale)):
+                if f"{self.index.module}.{binding.name}" in self.context.run.taken:
+                    self.context.report(
+                        "loss-scale-called", scale, status=Status.MANUAL, callee=binding.name
+                    )
 
     def _loss_scale_attributes(self) -> None:
         for chain in self.index.chains:
@@ -172,11 +202,6 @@ class Managers:
                 self.context.report(
                     "loss-scale-attribute", chain, attribute=chain.attr, symbol=dotted(chain)
                 )
-
-
-def _is_nothing(producer: object) -> bool:
-    """Whether a value is the literal ``None``."""
-    return isinstance(producer, ast.expr) and is_none(producer)
 
 
 def _dynamic_manager(call: ast.Call, callee: str) -> Tuple[str, Parts]:

@@ -229,6 +229,10 @@ class Optimizers:
                         found[inner] = None
                 if isinstance(inner, (ast.Name, ast.Attribute)):
                     pending += self._sources(inner)
+                if isinstance(inner, ast.Call):
+                    function = self.index.function_called(inner)
+                    returns = self.index.returns(function) if function is not None else []
+                    pending += [r.value for r in returns if r.value is not None]
         return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
     def _sources(self, name: ast.expr) -> List[ast.expr]:

@@ -11,6 +11,9 @@ from npu_migrate.migrations.steps import Move, Steps
 from npu_migrate.names import FUNCTIONS, LOOPS, WITHS, Index, dotted, literal
 from npu_migrate.plan import DropElement, Edit, ReplaceExpression, ReplaceStatement
 
+TENSORFLOW = "@tf"
+"""Stands in the code of edits for the file's own name of the ``tensorflow`` module."""
+
 
 class TrainingOp(NamedTuple):
     """What stands for the training op once the move is out: an expression in a statement."""
@@ -78,6 +81,29 @@ class StepMoves:
                 return Judgement("step-move-entangled", move.call)
             taken_out[move] = taken
         return self._share(uses, taken_out)
+
+    def is_conditional(self, region: ast.AST) -> bool:
+        """Whether some path applies gradients and moves the step nowhere."""
+        moves = [move.call for move in self.steps.moves(region)]
+        return any(
+            not any(self._always_with(move, use, moves) for move in moves)
+            for use in self.optimizers.uses(region)
+            if any(not self.exclusive(use, move) for move in moves)
+        )
+
+    def _always_with(self, move: ast.Call, use: ast.Call, moves: Sequence[ast.Call]) -> bool:
+        """Whether a path with ``use`` has ``move``, or another in the other arm of its ``if``."""
+        if self.exclusive(use, move):
+            return False
+        around_use = set(self.index.ancestors(use))
+        inside: ast.AST = move
+        for ancestor in self.index.ancestors(move):
+            if isinstance(ancestor, ast.If) and ancestor not in around_use:
+                other = ancestor.orelse if _arm(ancestor, inside) == "body" else ancestor.body
+                if not any(self.index.inside(m, s) for m in moves for s in other):
+                    return False
+            inside = ancestor
+        return True
 
     def is_ordered(self, move: Move) -> bool:
         """Whether a move waits for a training op by ``with tf.control_dependencies``."""
@@ -377,7 +403,7 @@ class StepMoves:
         assert isinstance(holder, ast.stmt)
         if isinstance(statement, ast.Expr):
             return TakenOut(removed=(holder if sole else statement,))
-        tf = self._module_of(holder)
+        tf = TENSORFLOW
         if not sole:
             edit: Edit = ReplaceExpression(node, f"{tf}.no_op()")
             return TakenOut(edits=(edit,), gone=(node,), op=self._training_op(statement, node))
@@ -408,11 +434,6 @@ class StepMoves:
         if len(value.elts) == 1 and not isinstance(value.elts[0], ast.Starred):
             return "$op", {"op": value.elts[0]}
         return f"{tf}.group(*$ops)", {"ops": value}
-
-    def _module_of(self, holder: ast.AST) -> str:
-        """The file's own spelling of ``tf`` in the call of ``tf.control_dependencies``."""
-        call = holder.items[0].context_expr  # type: ignore[attr-defined]
-        return dotted(call.func).rpartition(".")[0] or "tf"
 
     def _out_of_statement(self, node: ast.expr, statement: ast.stmt) -> Optional[TakenOut]:
         if isinstance(statement, ast.Expr):

@@ -23,6 +23,9 @@ from npu_migrate.names import (
     parameters,
 )
 
+WRITES = ("assign", "assign_add", "assign_sub", "scatter_add", "count_up_to")
+"""Methods of a variable that write it."""
+
 STEP_NAMES = ("global_step", "_global_step")
 
 
@@ -89,16 +92,15 @@ class Steps:
 
     def _assigned(self, call: ast.Call) -> Optional[ast.expr]:
         """The variable that ``x.assign(...)``, ``tf.assign_add(x, ...)`` and the like write."""
-        function = call.func
-        if isinstance(function, ast.Attribute) and function.attr in ("assign", "assign_add"):
-            if self.index.resolve(function).sole not in (
-                vocabulary.ASSIGN,
-                vocabulary.ASSIGN_ADD,
-            ):
-                return function.value
+        function: ast.expr = call.func
+        if isinstance(function, ast.Name):
+            bound = [b.value for b in self.index.bindings(function) if b.value is not None]
+            function = bound[0] if len(bound) == 1 else function
         names = self.index.resolve(function).names
-        if names & {vocabulary.ASSIGN, vocabulary.ASSIGN_ADD}:
+        if names & vocabulary.ASSIGNMENTS:
             return argument(call, 0, "ref")
+        if isinstance(function, ast.Attribute) and function.attr in WRITES and not names:
+            return function.value
         return None
 
     def _amount(self, call: ast.Call, step: ast.expr) -> str:
@@ -106,9 +108,12 @@ class Steps:
         value = self.new_value(call)
         if value is None:
             return ""
-        adds = vocabulary.ASSIGN_ADD in self.index.resolve(call.func).names
-        if adds or getattr(call.func, "attr", "") == "assign_add":
+        names = self.index.resolve(call.func).names
+        method = getattr(call.func, "attr", "")
+        if vocabulary.ASSIGN_ADD in names or (method == "assign_add" and not names):
             return "one" if self._is_one(value) else "other"
+        if vocabulary.ASSIGN not in names and method != "assign":
+            return "other"
         increments = self._increments(value, step, set())
         if not increments:
             return ""
@@ -126,8 +131,8 @@ class Steps:
     def new_value(self, call: ast.Call) -> Optional[ast.expr]:
         """What an assignment assigns or adds."""
         names = self.index.resolve(call.func).names
-        position = 1 if names & {vocabulary.ASSIGN, vocabulary.ASSIGN_ADD} else 0
-        return argument(call, position, "value", "delta")
+        position = 1 if names & vocabulary.ASSIGNMENTS else 0
+        return argument(call, position, "value", "delta", "limit", "ref")
 
     def _increments(self, value: ast.AST, step: ast.expr, seen: Set[ast.AST]) -> List[ast.expr]:
         """What a value adds to the step, on every way that it is computed."""
@@ -153,10 +158,17 @@ class Steps:
                 sides = node.args[:2]
         if len(sides) != 2:
             return []
-        left, right = sides
+        left, right = map(self._uncast, sides)
         if self._same_step(left, step):
             return [right]
         return [left] if self._same_step(right, step) else []
+
+    def _uncast(self, node: ast.expr) -> ast.expr:
+        """``x`` of ``tf.cast(x, ...)`` and ``tf.identity(x)``."""
+        if isinstance(node, ast.Call) and node.args:
+            if self.index.resolve(node.func).names & {"tensorflow.cast", "tensorflow.identity"}:
+                return self._uncast(node.args[0])
+        return node
 
     def _same_step(self, node: ast.expr, step: ast.expr) -> bool:
         return same(node, step) or self._is_step_value(node)
@@ -201,7 +213,7 @@ class Steps:
     def parameter(self, function: FunctionNode) -> str:
         """The name under which ``apply_gradients`` takes the step."""
         names = parameters(function)
-        if "global_step" in names:
+        if "global_step" in names + [argument.arg for argument in function.args.kwonlyargs]:
             return "global_step"
         return names[2] if len(names) > 2 else ""
 
@@ -209,7 +221,8 @@ class Steps:
         """What a class does to the step, as far as the class itself tells."""
         function = self.apply_gradients(node)
         if function is None:
-            return Behaviour.INHERITS
+            bound = "apply_gradients" in self.index.scopes[node].bindings
+            return Behaviour.UNCLEAR if bound else Behaviour.INHERITS
         if self.class_moves(function):
             return Behaviour.MOVES
         handed = self._hands_on(function)
@@ -217,8 +230,22 @@ class Steps:
             return handed
         if not self.parameter(function):
             return Behaviour.TAKES_NO_STEP
+        if self.is_rebound(function, self.parameter(function)):
+            return Behaviour.UNCLEAR
         returns = self.index.returns(function)
         return Behaviour.LEAVES if any(map(self.hands_back, returns)) else Behaviour.UNCLEAR
+
+    def is_rebound(self, function: FunctionNode, name: str) -> bool:
+        """Whether a function binds one of its parameters anew, or deletes it."""
+        bindings = self.index.scopes[function].bindings.get(name, [])
+        if any(not binding.parameter for binding in bindings):
+            return True
+        return any(
+            isinstance(target, ast.Name) and target.id == name
+            for statement in self.index.statements(function)
+            if isinstance(statement, ast.Delete)
+            for target in statement.targets
+        )
 
     def hands_back(self, statement: ast.Return) -> bool:
         """Whether a ``return`` hands back the update, and not just that there is none."""

@@ -125,6 +125,7 @@ def _region_facts(
                 scaled=any(optimizers.scalings(optimizers.receiver(u)) for u in uses),
                 moves_outside=bool(steps.moves(region)),
                 decidable=not moves.judge(region).obstacle,
+                conditional=moves.is_conditional(region),
                 ordered=all(moves.is_ordered(move) for move in steps.moves(region)),
             )
         )

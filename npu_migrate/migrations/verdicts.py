@@ -7,7 +7,7 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument, unpacks
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import dotted, literal
+from npu_migrate.names import dotted, is_none, literal
 
 RULES = {
     vocabulary.CONTRIB_OPTIMIZER: "loss-scale-optimizer",
@@ -156,9 +156,9 @@ class Verdicts:
             return DYNAMIC
         if isinstance(constant, (int, float)):
             return FIXED
-        if isinstance(value, ast.IfExp):
+        producers = [p for p in self.optimizers.producers(value) if not is_nothing(p)]
+        if isinstance(value, ast.IfExp) and len(producers) > 1:
             return self._conditional(value)
-        producers = self.optimizers.producers(value)
         kinds = {self._kind_of_scale(producer) for producer in producers}
         if len(kinds) != 1:
             return None
@@ -190,6 +190,11 @@ class Verdicts:
             if isinstance(constant, (int, float)):
                 return "number"
         return ""
+
+
+def is_nothing(producer: object) -> bool:
+    """Whether a value is the literal ``None``."""
+    return isinstance(producer, ast.expr) and is_none(producer)
 
 
 def _number_or_string(node: ast.expr) -> object:

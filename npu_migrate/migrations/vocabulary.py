@@ -73,6 +73,16 @@ COND = "tensorflow.cond"
 CONTROL_DEPENDENCIES = "tensorflow.control_dependencies"
 ASSIGN = "tensorflow.assign"
 ASSIGN_ADD = "tensorflow.assign_add"
+ASSIGNMENTS = frozenset(
+    (
+        ASSIGN,
+        ASSIGN_ADD,
+        "tensorflow.assign_sub",
+        "tensorflow.scatter_add",
+        "tensorflow.count_up_to",
+    )
+)
+"""What writes the variable that is its first argument."""
 IDENTITY = "tensorflow.identity"
 GLOBAL_NORM = "tensorflow.global_norm"
 NO_OP = "tensorflow.no_op"
@@ -83,10 +93,14 @@ ITERATORS = frozenset(
         "builtins.zip",
         "builtins.map",
         "builtins.filter",
+        "builtins.reversed",
+        "builtins.iter",
+        "builtins.enumerate",
         "itertools.chain",
         "itertools.starmap",
         "itertools.islice",
         "itertools.izip",
+        "six.iteritems",
         "six.moves.zip",
         "six.moves.map",
         "six.moves.filter",

@@ -30,6 +30,7 @@ from npu_migrate.names.syntax import (
     dotted,
     element,
     is_none,
+    leaves,
     literal,
     parameters,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "element",
     "exports",
     "is_none",
+    "leaves",
     "literal",
     "parameters",
 ]

@@ -37,6 +37,16 @@ class Reaching(Tables):
         return []
 
     def reaching(self, name: str, scope: Scope, node: Optional[ast.AST]) -> List[Binding]:
+        """The bindings of a name of ``scope`` that a read at ``node`` may see.
+
+        Without ``node`` those that hold once the scope's body has run. What functions bind by
+        ``global`` or ``nonlocal`` may hold at any time.
+        """
+        own = self._reaching_own(name, scope, node)
+        shared = [b for b in scope.bindings[name] if b.scope is not scope]
+        return _unique([*own, *shared]) if shared else own
+
+    def _reaching_own(self, name: str, scope: Scope, node: Optional[ast.AST]) -> List[Binding]:
         every = scope.bindings[name]
         sole = every[0] if len(every) == 1 else None
         if sole is not None and (sole.target or sole.parameter or sole.scope is not scope):

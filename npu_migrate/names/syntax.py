@@ -73,3 +73,9 @@ def leaves(block: Sequence[ast.stmt]) -> bool:
     if isinstance(last, WITHS):
         return leaves(last.body)
     return isinstance(last, LEAVES)
+
+
+def last_line(statement: ast.stmt) -> int:
+    """The line on which a statement ends, as far as its nodes tell on Python 3.7."""
+    end = getattr(statement, "end_lineno", None)
+    return end or max(getattr(node, "lineno", 0) for node in ast.walk(statement))

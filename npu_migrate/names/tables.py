@@ -5,7 +5,13 @@ from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from npu_migrate.names.project import UNKNOWN, Project, Resolution
 from npu_migrate.names.scopes import Binding, Place, Scope
-from npu_migrate.names.syntax import COMPREHENSIONS, FUNCTIONS, FunctionNode, ImportNode
+from npu_migrate.names.syntax import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    FunctionNode,
+    ImportNode,
+    last_line,
+)
 
 
 class Tables:
@@ -111,6 +117,8 @@ class Tables:
     def stands_alone(self, statement: ast.stmt) -> bool:
         """Whether a statement has its line to itself: no ``;`` beside it, no one-line suite."""
         place = self.places[statement]
-        neighbours = place.block[max(place.position - 1, 0) : place.position + 2]
-        shared = any(s is not statement and s.lineno == statement.lineno for s in neighbours)
+        before = place.block[max(place.position - 1, 0) : place.position]
+        after = place.block[place.position + 1 : place.position + 2]
+        shared = any(last_line(s) >= statement.lineno for s in before)
+        shared = shared or any(s.lineno <= last_line(statement) for s in after)
         return not shared and getattr(place.parent, "lineno", 0) != statement.lineno

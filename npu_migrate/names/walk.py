@@ -217,7 +217,7 @@ class Walk:
         self._bind(Binding(node.name, scope, node, target=inner.qualname, definition=node))
         self._block(node.body, node, inner)
         for name, bindings in inner.bindings.items():
-            values = [b for b in bindings if b.value is not None]
+            values = [b for b in bindings if b.value is not None or b.alias is not None]
             if values:
                 index.attributes.setdefault((node, name), []).extend(values)
 

@@ -3,6 +3,7 @@
 from typing import List, Mapping, Optional, Sequence, Set
 
 import libcst as cst
+from libcst import matchers as m
 
 from npu_migrate.plan import Argument
 from npu_migrate.rewrite.commas import Brackets, appended, inserted, without
@@ -26,6 +27,8 @@ def edit_call(
     ``call.args`` that go in any case.
     """
     if callee:
+        if m.findall(call.func, m.Comment()):
+            raise CannotPlace("a comment stands inside the name that is replaced")
         call = call.with_changes(func=fit(expression(callee, {}), call, "func"))
     present = [(argument, _find(call.args, argument)) for argument in arguments]
     args = list(call.args)

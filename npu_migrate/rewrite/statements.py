@@ -1,6 +1,6 @@
 """Edits of statements and of the blocks that they stand in."""
 
-from typing import Any, List, Sequence, Set, Tuple
+from typing import Any, List, Optional, Sequence, Set, Tuple
 
 import libcst as cst
 
@@ -196,10 +196,18 @@ class Statements:
                 return [*lines, *self._imports.behind(node)]
         if isinstance(node, (cst.Import, cst.ImportFrom)):
             return self._imports.edited(node, statement)
-        return [self._inside(statement), *self._imports.behind(node)]
+        return [self._inside(statement, node), *self._imports.behind(node)]
 
-    def _inside(self, statement: Any) -> Any:
-        """``statement`` with the edits inside it done."""
+    def _inside(self, statement: Any, node: Optional[cst.CSTNode] = None) -> Any:
+        """``statement`` with the edits inside it done.
+
+        ``node`` is what they were marked on, where ``statement`` is a copy of it on its own line.
+        """
+        if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+            (small,) = statement.body
+            original: Any = node if isinstance(node, cst.BaseSmallStatement) else small
+            edited = self._expressions.edited(original)
+            return statement.with_changes(body=[edited.with_changes(semicolon=small.semicolon)])
         if isinstance(statement, cst.SimpleStatementLine):
             body = [self._expressions.edited(small) for small in statement.body]
             return statement.with_changes(body=body)
@@ -233,7 +241,7 @@ class Statements:
         self, edit: ReplaceStatement, node: cst.CSTNode, statement: Any, edits: Sequence[Edit]
     ) -> Any:
         try:
-            return Statements(self._marks.changed(edit, edits))._inside(statement)
+            return Statements(self._marks.changed(edit, edits))._inside(statement, node)
         except Unplaced as unplaced:
             if any(unplaced.edit is one for one in edits):
                 raise CannotPlace(str(unplaced)) from unplaced

@@ -44,11 +44,20 @@ class NPULossScaleOptimizer(contrib.LossScaleOptimizer):
         self._name = "NPULossScaleOptimizer" + type(opt).__name__
         self._overflow = choose_overflow_source()
         self._skipped = SkippedSteps()
+        self._is_minimizing = False
 
     def __getattr__(self, name: str) -> Any:
         if name == "_opt":  # asked before __init__, as copy and pickle do
             raise AttributeError(name)
         return getattr(self._opt, name)
+
+    def minimize(self, *args: Any, **kwargs: Any) -> tf.Operation:
+        """See `tf.train.Optimizer`."""
+        self._is_minimizing = True
+        try:
+            return super().minimize(*args, **kwargs)
+        finally:
+            self._is_minimizing = False
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
         """Computes the gradients of the scaled loss, divided by the scale.
@@ -101,6 +110,8 @@ class NPULossScaleOptimizer(contrib.LossScaleOptimizer):
 
     def _down_scale(self, grads_vars: GradsAndVars, loss_scale: tf.Tensor) -> GradsAndVars:
         unscaled = super()._down_scale(grads_vars, loss_scale)
+        if self._is_minimizing and self._checks_overflow():
+            return unscaled  # nobody sees what they would have been on the NPU
         return self._overflow.as_computed(unscaled, unscale=tf.math.reciprocal(loss_scale))
 
     def _no_overflow(self, gradients: Sequence[Gradient]) -> tf.Tensor:

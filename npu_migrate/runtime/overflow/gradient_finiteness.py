@@ -1,6 +1,6 @@
 """Overflow as Inf or NaN in the gradients: for machines that compute as IEEE 754 says."""
 
-from typing import List, Sequence
+from typing import Any, Callable, List, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -24,10 +24,6 @@ class GradientFiniteness(OverflowSource):
 def all_finite(gradients: Sequence[Gradient]) -> tf.Tensor:
     """Whether no gradient holds Inf or NaN: exactly, in one pass over each.
 
-    A sum is finite only if all its terms are, and summing float32 reads memory as fast as it
-    comes. The sum of finite terms can overflow too; only then, and after real overflows, the terms
-    are looked at one by one.
-
     Args:
       gradients: dense or sparse, float16, bfloat16, float32 or float64; None counts as finite.
 
@@ -35,14 +31,56 @@ def all_finite(gradients: Sequence[Gradient]) -> tf.Tensor:
       A bool scalar.
     """
     tensors = values_of(gradients)
+    return if_sums_are_finite(
+        tensors, lambda: tf.constant(True), lambda: all_true([finite_elements(t) for t in tensors])
+    )
+
+
+def if_sums_are_finite(
+    tensors: Sequence[tf.Tensor], finite: Callable[[], Any], look_closer: Callable[[], Any]
+) -> Any:
+    """What to do in the common case, in which one pass shows that all numbers are finite.
+
+    A sum is finite only if all its terms are, and summing float32 reads memory as fast as it
+    comes. The sum of finite terms can overflow too, so otherwise one must look closer.
+
+    Args:
+      tensors: of any floating-point type.
+      finite: builds what follows when all are finite for certain.
+      look_closer: builds what follows otherwise; both build the same structure of tensors.
+
+    Returns:
+      What the function called built.
+    """
     wide = [tensor for tensor in tensors if tensor.dtype.base_dtype not in _EXPONENT_BITS]
     narrow = [tensor for tensor in tensors if tensor.dtype.base_dtype in _EXPONENT_BITS]
-    verdicts = [_finite_one_by_one(tensor) for tensor in narrow]
+    signs = []
     if wide:
-        verdicts.append(_finite_by_sum(wide))
-    if not verdicts:
-        return tf.constant(True)
-    return verdicts[0] if len(verdicts) == 1 else tf.reduce_all(tf.stack(verdicts))
+        axes = _Axes()
+        sums = [tf.reduce_sum(tensor, axes.of(tensor)) for tensor in wide]
+        total = tf.add_n([tf.cast(one, tf.float32) for one in sums])
+        signs.append(tf.math.is_finite(total))
+    if narrow:
+        signs.append(all_true([finite_elements(tensor) for tensor in narrow]))
+    if not signs:
+        return finite()
+    certain = signs[0] if len(signs) == 1 else tf.logical_and(*signs)
+    return tf.cond(certain, finite, look_closer)
+
+
+def finite_elements(tensor: tf.Tensor) -> tf.Tensor:
+    """Which elements are neither Inf nor NaN; a bool tensor of the same shape."""
+    bits = _EXPONENT_BITS.get(tensor.dtype.base_dtype)
+    if bits is None:
+        return tf.math.is_finite(tensor)
+    mask = tf.constant(bits, tf.int16)
+    return tf.not_equal(tf.bitwise.bitwise_and(tf.bitcast(tensor, tf.int16), mask), mask)
+
+
+def all_true(conditions: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Whether all elements of all bool tensors are true; a bool scalar."""
+    axes = _Axes()
+    return tf.reduce_all(tf.stack([tf.reduce_all(one, axes.of(one)) for one in conditions]))
 
 
 #: In the 16-bit types a number is Inf or NaN exactly if all these bits are set. Sums of them are
@@ -50,19 +88,19 @@ def all_finite(gradients: Sequence[Gradient]) -> tf.Tensor:
 _EXPONENT_BITS = {tf.float16: 0x7C00, tf.bfloat16: 0x7F80}
 
 
-def _finite_by_sum(tensors: List[tf.Tensor]) -> tf.Tensor:
-    total = tf.add_n([tf.cast(tf.reduce_sum(tensor), tf.float32) for tensor in tensors])
-    return tf.cond(
-        tf.math.is_finite(total),
-        lambda: tf.constant(True),
-        lambda: tf.reduce_all(tf.stack([_finite_one_by_one(tensor) for tensor in tensors])),
-    )
+class _Axes:
+    """The axes to reduce, one constant for all tensors of a rank: BERT has 200 of them."""
 
+    def __init__(self) -> None:
+        self._constants: List[Any] = []
 
-def _finite_one_by_one(tensor: tf.Tensor) -> tf.Tensor:
-    bits = _EXPONENT_BITS.get(tensor.dtype.base_dtype)
-    if bits is None:
-        return tf.reduce_all(tf.math.is_finite(tensor))
-    mask = tf.constant(bits, tf.int16)
-    exponents = tf.bitwise.bitwise_and(tf.bitcast(tensor, tf.int16), mask)
-    return tf.reduce_all(tf.not_equal(exponents, mask))
+    def of(self, tensor: tf.Tensor) -> Any:
+        """All axes of a tensor."""
+        rank = tensor.shape.ndims
+        if rank is None:
+            return tf.range(tf.rank(tensor))
+        while len(self._constants) <= rank:
+            self._constants.append(None)
+        if self._constants[rank] is None:
+            self._constants[rank] = tf.constant(list(range(rank)), tf.int32)
+        return self._constants[rank]

@@ -2,12 +2,17 @@
 
 import contextlib
 import contextvars
-from typing import Iterator, List, Optional, Sequence, Set
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.runtime.overflow.float_register import FloatRegister
-from npu_migrate.runtime.overflow.gradient_finiteness import GradientFiniteness, all_finite
+from npu_migrate.runtime.overflow.gradient_finiteness import (
+    GradientFiniteness,
+    all_true,
+    finite_elements,
+    if_sums_are_finite,
+)
 from npu_migrate.runtime.overflow.source import Gradient, GradsAndVars, values_of
 
 _observer: "contextvars.ContextVar[Optional[SimulatedSaturation]]" = contextvars.ContextVar(
@@ -20,7 +25,7 @@ class SimulatedSaturation(GradientFiniteness):
 
     So a script that tests its own gradients with `tf.math.is_finite` is blind here, as it is on the
     NPU; and a rank that averages its gradients sends finite numbers to the others, so that they
-    learn of its overflow only through the status. NaN becomes 0.
+    learn of its overflow only through the status. NaN becomes the largest finite number.
 
     What the script does to its gradients later is not watched; Inf and NaN that arise there are
     found when they are applied.
@@ -49,13 +54,10 @@ class SimulatedSaturation(GradientFiniteness):
         values = values_of([gradient for gradient, _ in grads_and_vars])
         if not values:
             return grads_and_vars
-
-        def saturate() -> List[tf.Tensor]:
-            with tf.control_dependencies([self._register.raise_it()]):
-                return [_saturate(value, unscale) for value in values]
-
-        handed_on = tf.cond(
-            all_finite(values), lambda: [tf.identity(value) for value in values], saturate
+        handed_on = if_sums_are_finite(
+            values,
+            lambda: values,
+            lambda: self._saturate(values, unscale),
         )
         handed_on = handed_on if isinstance(handed_on, list) else [handed_on]
         self._known.update(value.name for value in handed_on)
@@ -64,15 +66,45 @@ class SimulatedSaturation(GradientFiniteness):
     def status(self, gradients: Sequence[Gradient]) -> tf.Tensor:
         """See base class; shape [1]."""
         values = values_of(gradients)
+        if not self._known:  # nothing here raises the register
+            return super().status(values)
         unknown = [value for value in values if value.name not in self._known]
-        finite = all_finite(unknown)
-        with tf.control_dependencies([finite, *values]):
+        with tf.control_dependencies(values):
             raised = self._register.is_raised()
         with tf.control_dependencies([raised]):
             cleared = self._register.clear()
         with tf.control_dependencies([cleared]):
-            overflowed = tf.logical_or(raised, tf.logical_not(finite))
-        return tf.cast(overflowed, tf.int32)[tf.newaxis]
+            return tf.cast(raised, tf.int32)[tf.newaxis] + super().status(unknown)
+
+    def _saturate(
+        self, values: Sequence[tf.Tensor], unscale: Optional[tf.Tensor]
+    ) -> List[tf.Tensor]:
+        finite = [finite_elements(value) for value in values]
+        noted = tf.cond(all_true(finite), tf.no_op, self._register.raise_it)
+        limits = _Limits(unscale)
+        with tf.control_dependencies([noted]):
+            return [
+                tf.where_v2(is_finite, value, limits.where(value))
+                for value, is_finite in zip(values, finite)
+            ]
+
+
+class _Limits:
+    """What Inf becomes: for each dtype the largest number, after the multiplication so far."""
+
+    def __init__(self, unscale: Optional[tf.Tensor]):
+        self._unscale = unscale
+        self._limits: Dict[tf.DType, Tuple[tf.Tensor, tf.Tensor]] = {}
+
+    def where(self, value: tf.Tensor) -> tf.Tensor:
+        """For each element the limit on its side of zero; NaN is on the upper."""
+        dtype = value.dtype.base_dtype
+        if dtype not in self._limits:
+            largest = tf.constant(dtype.max, tf.float32)
+            if self._unscale is not None:
+                largest *= self._unscale
+            self._limits[dtype] = tf.cast(-largest, dtype), tf.cast(largest, dtype)
+        return tf.where_v2(value < 0, *self._limits[dtype])
 
 
 def saturated(grads_and_vars: GradsAndVars) -> GradsAndVars:
@@ -82,17 +114,6 @@ def saturated(grads_and_vars: GradsAndVars) -> GradsAndVars:
     """
     observer = _observer.get()
     return grads_and_vars if observer is None else observer.as_computed(grads_and_vars)
-
-
-def _saturate(value: tf.Tensor, unscale: Optional[tf.Tensor]) -> tf.Tensor:
-    dtype = value.dtype.base_dtype
-    largest = tf.constant(dtype.max, tf.float32)
-    if unscale is not None:
-        largest *= unscale
-    wide = tf.cast(value, tf.float32)
-    # A scalar zero: Grappler would keep `zeros_like` as a constant of the gradient's size.
-    without_nan = tf.where_v2(tf.math.is_nan(wide), 0.0, wide)
-    return tf.cast(tf.maximum(tf.minimum(without_nan, largest), -largest), dtype)
 
 
 def _with_values(grads_and_vars: GradsAndVars, values: Sequence[tf.Tensor]) -> GradsAndVars:
