@@ -25,6 +25,8 @@ from npu_migrate.plan import (
     Status,
 )
 
+NO_LONGER_READ = "; nothing reads it here any more"
+
 ADAPTER_API = frozenset(
     """
     init shutdown is_initialized size rank local_size local_rank cross_size cross_rank
@@ -211,6 +213,7 @@ class Distribution:
                         node,
                         edit,
                         symbol=self.index.canonical(binding.target),
+                        change=NO_LONGER_READ if isinstance(edit, DropImport) else "",
                         local=binding.name,
                     )
 
@@ -226,8 +229,8 @@ class Distribution:
         target = self.index.canonical(binding.target)
         assert binding.alias is not None and isinstance(node, (ast.Import, ast.ImportFrom))
         package, _, adapter = vocabulary.ADAPTER.rpartition(".")
-        if target == vocabulary.HOROVOD and not self._still_read(binding):
-            return None
+        if target.startswith(vocabulary.HOROVOD) and not self._still_read(binding):
+            return DropImport(node, binding.alias)
         if target == vocabulary.HOROVOD:
             asname = binding.name if binding.name != adapter else ""
             return ReplaceImport(node, binding.alias, package, adapter, asname)
@@ -235,7 +238,7 @@ class Distribution:
             return self._dotted_import(node, binding)
         if target.startswith(vocabulary.HOROVOD + "."):
             name = target[len(vocabulary.HOROVOD) + 1 :]
-            if name in ADAPTER_API and self._still_read(binding):
+            if name in ADAPTER_API:
                 asname = binding.name if binding.name != name else ""
                 return ReplaceImport(node, binding.alias, vocabulary.ADAPTER, name, asname)
         return None

@@ -26,7 +26,7 @@ OFFERED = (
 
 def drop_unused(context: Context) -> List[Edit]:
     """The edits that take unused imports of migrated names out of a file."""
-    replaced = {e.alias for e in context.plan.edits if isinstance(e, ReplaceImport)}
+    replaced = {e.alias for e in context.plan.edits if isinstance(e, (DropImport, ReplaceImport))}
     exported = _all(context)
     edits: List[Edit] = []
     for node in context.index.imports:
