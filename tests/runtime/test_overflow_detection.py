@@ -221,7 +221,7 @@ class TestFloatRegister:
 
 
 class TestSimulatedSaturation:
-    @pytest.mark.parametrize("value, handed_on", [(np.inf, 1), (-np.inf, -1), (np.nan, 0)])
+    @pytest.mark.parametrize("value, handed_on", [(np.inf, 1), (-np.inf, -1), (np.nan, 1)])
     def test_gradients_saturate_as_on_the_npu(self, value, handed_on):
         manager = ExponentialUpdateLossScaleManager(1024.0, 100)
         training = ToyTraining(lambda opt: NPULossScaleOptimizer(opt, manager), manager)
@@ -242,8 +242,8 @@ class TestSimulatedSaturation:
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             gradient = tf.cast(pairs[0][0], tf.float32)
-            handed_on, _ = session.run([gradient, train], {fed: [np.inf, np.nan]})
-            np.testing.assert_allclose(handed_on, [largest / 1024, 0.0], rtol=1e-2)
+            handed_on, _ = session.run([gradient, train], {fed: [np.inf, -np.inf]})
+            np.testing.assert_allclose(handed_on, [largest / 1024, -largest / 1024], rtol=1e-2)
             assert session.run(tf.cast(weight, tf.float32)).tolist() == [1.0, 1.0]
             session.run(train, {fed: [0.5, 0.25]})
             assert session.run(tf.cast(weight, tf.float32)).tolist() == [0.5, 0.75]
