@@ -169,16 +169,19 @@ def moves_step(
 
 
 def responsible(
-    name: str, inside: Tuple[str, ...], classes: Mapping[str, ClassFacts]
+    name: str,
+    inside: Tuple[str, ...],
+    classes: Mapping[str, ClassFacts],
+    seen: FrozenSet[str] = frozenset(),
 ) -> FrozenSet[str]:
     """The classes whose own code decides whether ``name`` moves the step."""
     facts = classes.get(name)
-    if facts is None or facts.behaviour in ("moves", "leaves", "takes no step", "unclear"):
+    decides = ("moves", "leaves", "takes no step", "unclear")
+    if facts is None or facts.behaviour in decides or name in seen:
         return frozenset((name,))
-    names = facts.handed(inside)
-    others = [n for n in names if n not in ("builtins.object", "", name)]
+    others = [n for n in facts.handed(inside) if n not in ("builtins.object", "", name)]
     found: FrozenSet[str] = frozenset().union(
-        *(responsible(other, (), classes) for other in others)
+        *(responsible(other, (), classes, seen | {name}) for other in others)
     )
     return found or frozenset((name,))
 

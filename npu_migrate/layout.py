@@ -15,7 +15,7 @@ class Layout:
     def __init__(self, paths: Iterable[str]) -> None:
         self._parts = {path: _parts(path) for path in paths}
         folders = [parts[:-1] for parts in self._parts.values()]
-        self._root = _common(folders)
+        self._root = self._above_packages(_common(folders))
         self._modules: Dict[Parts, str] = {}
         self._packages: Dict[Parts, str] = {}
         for parts in self._parts.values():
@@ -23,6 +23,16 @@ class Layout:
             self._modules[module] = self._name(module)
             for depth in range(len(self._root) + 1, len(parts)):
                 self._packages[parts[:depth]] = self._name(parts[:depth])
+
+    def _above_packages(self, folder: Parts) -> Parts:
+        """The folder above the outermost package: a package may import itself by its name."""
+        given = set(self._parts.values())
+        while folder:
+            init = folder + ("__init__",)
+            if init not in given and not os.path.isfile(os.sep.join(init) + ".py"):
+                break
+            folder = folder[:-1]
+        return folder
 
     def module(self, path: str) -> str:
         """The name of a file's module."""

@@ -29,11 +29,11 @@ IN_PROGRAM = ("Optimizer", "minimize", "global_step", "assign_add", "hvd")
 
 PROGRAM = ("LossScale", "mixed_precision", "horovod", "ops_adapter")
 
-_IMPORT = re.compile(
-    rb"[ \t]*(?:from[ \t]+(\.*)[ \t]*([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)"
-    rb"|import[ \t]+([^\n]*))"
+_IMPORT = re.compile(rb"\bimport\b")
+_BEFORE = re.compile(
+    rb"(?:^|[;:])[ \t]*(?:from[ \t]+(\.*)[ \t]*([\w.]*)[ \t\\\r\n]+)?\Z", re.MULTILINE
 )
-_WORD_IMPORT = re.compile(rb"import")
+_AFTER = re.compile(rb"[ \t]*(\([^)]*\)|[^\n;]*)")
 _FETCH = re.compile(rb"['\"]([^'\"\s]{1,200}:0)['\"]")
 _NAME = re.compile(r"[\w.]+|\*")
 
@@ -103,17 +103,26 @@ def _fetched(data: bytes) -> Iterable[bytes]:
 
 
 def _imports(data: bytes) -> Iterable[ImportedNames]:
-    for word in _WORD_IMPORT.finditer(data):
-        match = _IMPORT.match(data, data.rfind(b"\n", 0, word.start()) + 1)
-        if match is None:
+    for word in _IMPORT.finditer(data):
+        before = _BEFORE.search(data, _line_start(data, word.start()), word.start())
+        after = _AFTER.match(data, word.end())
+        if before is None or after is None:
             continue
-        dots, module, names, modules = match.groups(b"")
-        if modules:
-            for part in modules.decode("utf-8", "replace").split(","):
-                yield ImportedNames(part.split()[0] if part.split() else "", 0)
+        names = after.group(1).decode("utf-8", "replace")
+        if before.group(2) is not None:
+            module = before.group(2).decode("utf-8", "replace")
+            yield ImportedNames(module, len(before.group(1)), _names(names))
         else:
-            text = names.decode("utf-8", "replace")
-            yield ImportedNames(module.decode("utf-8", "replace"), len(dots), _names(text))
+            for name in _names(names):
+                yield ImportedNames(name, 0)
+
+
+def _line_start(data: bytes, position: int) -> int:
+    """Where the line begins, with the lines before that a backslash joins to it."""
+    start = data.rfind(b"\n", 0, position) + 1
+    while start > 1 and data[max(start - 3, 0) : start].rstrip(b"\r\n").endswith(b"\\"):
+        start = data.rfind(b"\n", 0, start - 1) + 1
+    return start
 
 
 def _names(text: str) -> Tuple[str, ...]:

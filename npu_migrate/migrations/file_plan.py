@@ -38,7 +38,7 @@ def plan_file(context: Context) -> Plan:
     removal.finish()
     step.report_left()
     Gradients(context, optimizers).run()
-    SeveralOptimizers(context, optimizers, moves).run()
+    SeveralOptimizers(context, optimizers, steps.paths).run()
     HandMigrated(context, optimizers).run()
     checks.report_left()
     class_values.run(context)

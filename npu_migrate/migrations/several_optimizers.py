@@ -6,18 +6,18 @@ from typing import Dict, FrozenSet, List, Set, Tuple
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.migrations.step_moves import StepMoves
+from npu_migrate.migrations.paths import Paths
 from npu_migrate.names import WITHS, dotted
 
 
 class SeveralOptimizers:
     """What the loss-scaling optimizers of one file share."""
 
-    def __init__(self, context: Context, optimizers: Optimizers, moves: StepMoves) -> None:
+    def __init__(self, context: Context, optimizers: Optimizers, paths: Paths) -> None:
         self.context = context
         self.index = context.index
         self.optimizers = optimizers
-        self.moves = moves
+        self.paths = paths
 
     def run(self) -> None:
         self._shared_overflow()
@@ -53,7 +53,7 @@ class SeveralOptimizers:
         return kept
 
     def _meet(self, some: FrozenSet[ast.Call], others: FrozenSet[ast.Call]) -> bool:
-        return any(not self.moves.exclusive(one, other) for one in some for other in others)
+        return any(not self.paths.exclusive(one, other) for one in some for other in others)
 
     def _in_order(self, statement: ast.AST) -> List[ast.expr]:
         """Training ops that ``with tf.control_dependencies`` makes run one after the other."""
@@ -85,7 +85,7 @@ class SeveralOptimizers:
         """Wraps that are not alternatives of each other (the arms of one ``if``)."""
         kept: List[ast.Call] = []
         for scaling in scalings:
-            if not any(self.moves.exclusive(scaling, other) for other in kept):
+            if not any(self.paths.exclusive(scaling, other) for other in kept):
                 kept.append(scaling)
         return kept
 

@@ -5,14 +5,19 @@ from dataclasses import dataclass, field
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.conds import Conds
 from npu_migrate.migrations.context import argument, same
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.migrations.steps import Move, Steps
-from npu_migrate.names import FUNCTIONS, LOOPS, WITHS, Index, dotted, literal
+from npu_migrate.migrations.steps import Move, Steps, handed_step
+from npu_migrate.names import LOOPS, WITHS, Index, dotted, literal
 from npu_migrate.plan import DropElement, Edit, ReplaceExpression, ReplaceStatement
 
 TENSORFLOW = "@tf"
 """Stands in the code of edits for the file's own name of the ``tensorflow`` module."""
+
+
+TAKES_OPS = ("tensorflow.group", "tensorflow.tuple", vocabulary.CONTROL_DEPENDENCIES)
+"""Functions to which an operation is as good as a tensor."""
 
 
 class TrainingOp(NamedTuple):
@@ -59,6 +64,8 @@ class StepMoves:
         self.index = index
         self.optimizers = optimizers
         self.steps = steps
+        self.paths = steps.paths
+        self.conds = Conds(index, optimizers)
 
     def judge(self, region: ast.AST) -> Judgement:
         """Decide for one training function; nothing is changed."""
@@ -74,6 +81,11 @@ class StepMoves:
         outside = self._applied_outside_cond(region, uses)
         if outside is not None:
             return Judgement("applied-outside-cond", outside)
+        for move in moves:
+            if any(self._is_another(handed_step(use), move.step) for use in uses):
+                return Judgement("step-move-entangled", move.call)
+            if self._counts_runs(move, uses):
+                return Judgement("step-counts-runs", move.call)
         taken_out: Dict[Move, TakenOut] = {}
         for move in moves:
             taken = self._take_out(move.call) if move.by_one else None
@@ -86,24 +98,10 @@ class StepMoves:
         """Whether some path applies gradients and moves the step nowhere."""
         moves = [move.call for move in self.steps.moves(region)]
         return any(
-            not any(self._always_with(move, use, moves) for move in moves)
+            not any(self.paths.always_with(move, use, moves) for move in moves)
             for use in self.optimizers.uses(region)
-            if any(not self.exclusive(use, move) for move in moves)
+            if any(not self.paths.exclusive(use, move) for move in moves)
         )
-
-    def _always_with(self, move: ast.Call, use: ast.Call, moves: Sequence[ast.Call]) -> bool:
-        """Whether a path with ``use`` has ``move``, or another in the other arm of its ``if``."""
-        if self.exclusive(use, move):
-            return False
-        around_use = set(self.index.ancestors(use))
-        inside: ast.AST = move
-        for ancestor in self.index.ancestors(move):
-            if isinstance(ancestor, ast.If) and ancestor not in around_use:
-                other = ancestor.orelse if _arm(ancestor, inside) == "body" else ancestor.body
-                if not any(self.index.inside(m, s) for m in moves for s in other):
-                    return False
-            inside = ancestor
-        return True
 
     def is_ordered(self, move: Move) -> bool:
         """Whether a move waits for a training op by ``with tf.control_dependencies``."""
@@ -113,6 +111,27 @@ class StepMoves:
                 if inputs is not None and self.optimizers.derives_from(
                     inputs, (), ("apply_gradients", "minimize")
                 ):
+                    return True
+        return False
+
+    def _is_another(self, handed: Optional[ast.expr], step: ast.expr) -> bool:
+        """Whether a use is handed another counter than the one that moves outside."""
+        if handed is None or same(handed, step):
+            return False
+        return not (self.steps.is_step_value(handed) and self.steps.is_step_value(step))
+
+    def _counts_runs(self, move: Move, uses: Sequence[ast.Call]) -> bool:
+        """Whether the step moves in every run, though gradients are applied only in some."""
+        region = self.index.region(move.call)
+        value = self.steps.new_value(move.call)
+        if value is not None and self.optimizers.derives_from(value, vocabulary.CONDS):
+            return False
+        for cond in self.conds.of(region):
+            if self.index.inside(move.call, cond):
+                continue
+            for branch in self.conds.branches(cond):
+                applied = [use for use in self.conds.uses_in(branch) if use in uses]
+                if applied and not self.conds.holds(branch, move.call):
                     return True
         return False
 
@@ -150,7 +169,7 @@ class StepMoves:
         receivers: List[ast.Call] = []
         relieved: List[ast.Call] = []
         for use in reversed(uses):
-            rivals = [r for r in receivers if not self.exclusive(use, r)]
+            rivals = [r for r in receivers if not self.paths.exclusive(use, r)]
             if not rivals:
                 receivers.append(use)
             elif all(self._joined(use, rival) for rival in rivals):
@@ -174,53 +193,12 @@ class StepMoves:
                     return True
         return False
 
-    def exclusive(self, left: ast.AST, right: ast.AST) -> bool:
-        """Whether no path runs both: other arms of an ``if``, or other branches of ``tf.cond``."""
-        first, second = self._spine(left), self._spine(right)
-        common = [n for n in first if n in second]
-        meeting = common[0]
-        one, other = first[meeting], second[meeting]
-        if isinstance(meeting, (ast.If, ast.IfExp)):
-            return _arm(meeting, one) != _arm(meeting, other)
-        if isinstance(meeting, ast.Call) and one is not other:
-            return self.index.resolve(meeting.func).sole == vocabulary.COND
-        if isinstance(one, ast.stmt) and isinstance(other, ast.stmt):
-            earlier, inside = (one, left) if one.lineno < other.lineno else (other, right)
-            return self._always_leaves(earlier, inside)
-        return False
-
-    def _spine(self, node: ast.AST) -> Dict[ast.AST, ast.AST]:
-        """Ancestor -> the child through which it holds the node, innermost first."""
-        spine: Dict[ast.AST, ast.AST] = {}
-        current = node
-        for ancestor in self.index.ancestors(node):
-            spine[ancestor] = current
-            current = ancestor
-        return spine
-
-    def _always_leaves(self, statement: ast.stmt, inside: ast.AST) -> bool:
-        """Whether the arm of ``statement`` that holds a node never falls through."""
-        if not isinstance(statement, ast.If):
-            return False
-        for block in (statement.body, statement.orelse):
-            if any(self.index.inside(inside, s) for s in block):
-                return isinstance(block[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-        return False
-
     # What can't be decided here ----------------------------------------------------------------
-
-    def _conds(self, region: ast.AST) -> List[ast.Call]:
-        return [
-            call
-            for call in self.index.calls
-            if self.index.resolve(call.func).sole == vocabulary.COND
-            and self.index.region(call) is region
-        ]
 
     def _counter(self, region: ast.AST) -> Optional[ast.AST]:
         """The test ``step % n == ...`` that decides when gradients are applied."""
-        for cond in self._conds(region):
-            predicate = argument(cond, 0, "pred")
+        for cond in self.conds.of(region):
+            predicate = self.conds.predicate(cond)
             if predicate is None:
                 continue
             if self._counts_by_step(predicate, region) and self._branch_applies(cond):
@@ -258,51 +236,16 @@ class StepMoves:
             if isinstance(inner, (ast.Name, ast.Attribute)) and inner in self.index.parents
         )
 
-    def _branches(self, cond: ast.Call) -> List[ast.expr]:
-        branches = [argument(cond, 1, "true_fn", "fn1"), argument(cond, 2, "false_fn", "fn2")]
-        return [branch for branch in branches if branch is not None]
-
     def _branch_applies(self, cond: ast.Call) -> bool:
         return any(
-            self._uses_in(branch) or self._applied_in(branch) for branch in self._branches(cond)
+            self.conds.uses_in(branch) or self.conds.applied_in(branch)
+            for branch in self.conds.branches(cond)
         )
 
-    def _uses_in(self, branch: ast.expr) -> List[ast.Call]:
-        """The uses that a branch of ``tf.cond`` makes itself: a lambda, or a local function."""
-        return [use for use in self.optimizers.uses() if self._in(use, branch)]
-
-    def _applied_in(self, branch: ast.expr) -> List[ast.Call]:
-        """The uses outside a branch whose training op the branch only names."""
-        found = []
-        for holder in self._holders(branch):
-            body = holder.body if isinstance(holder, ast.Lambda) else holder
-            for name in ast.walk(body):
-                if isinstance(name, ast.Name) and name in self.index.parents:
-                    found += [use for use in self._bound_to(name) if not self._in(use, branch)]
-        return found
-
-    def _bound_to(self, name: ast.Name) -> List[ast.Call]:
-        values = [binding.value for binding in self.index.bindings(name)]
-        uses = self.optimizers.uses()
-        return [value for value in values if isinstance(value, ast.Call) and value in uses]
-
-    def _in(self, use: ast.Call, branch: ast.expr) -> bool:
-        return any(self.index.inside(use, holder) for holder in self._holders(branch))
-
-    def _holders(self, branch: ast.expr) -> List[ast.AST]:
-        """What a branch of ``tf.cond`` runs: the expression, and local functions that it names."""
-        holders: List[ast.AST] = [branch]
-        for name in ast.walk(branch):
-            if isinstance(name, ast.Name) and name in self.index.parents:
-                for binding in self.index.bindings(name):
-                    if isinstance(binding.definition, FUNCTIONS):
-                        holders.append(binding.definition)
-        return holders
-
     def _applied_outside_cond(self, region: ast.AST, uses: Sequence[ast.Call]) -> Optional[ast.AST]:
-        for cond in self._conds(region):
-            for branch in self._branches(cond):
-                if any(use in uses for use in self._applied_in(branch)):
+        for cond in self.conds.of(region):
+            for branch in self.conds.branches(cond):
+                if any(use in uses for use in self.conds.applied_in(branch)):
                     return cond
         return None
 
@@ -401,6 +344,8 @@ class StepMoves:
         """``with tf.control_dependencies([op]): x = <move>``: ``x`` stands for ``op``."""
         sole = len(holder.body) == 1  # type: ignore[attr-defined]
         assert isinstance(holder, ast.stmt)
+        if self._used_as_number(statement):
+            return None
         if isinstance(statement, ast.Expr):
             return TakenOut(removed=(holder if sole else statement,))
         tf = TENSORFLOW
@@ -424,6 +369,20 @@ class StepMoves:
         return TakenOut(
             edits=(edit,), gone=(holder,), kept=(target, *kept), op=TrainingOp(target, holder)
         )
+
+    def _used_as_number(self, statement: ast.stmt) -> bool:
+        """Whether the value of a move is computed with, or shown in a summary."""
+        for binding in self.index.statement_bindings(statement):
+            for read in self.index.reads(binding):
+                parent = self.index.parents[read]
+                if isinstance(parent, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.Subscript)):
+                    return True
+                names = (
+                    self.index.resolve(parent.func).names if isinstance(parent, ast.Call) else ()
+                )
+                if any(n.startswith("tensorflow.") and n not in TAKES_OPS for n in names):
+                    return True
+        return False
 
     def _ops_of(self, holder: ast.stmt, tf: str) -> Tuple[str, Dict[str, ast.expr]]:
         """Source of one operation for the operations that a ``with`` depends on."""
@@ -474,12 +433,3 @@ class StepMoves:
                     return TakenOut(edits=(DropElement(node),), gone=(node,))
                 return TakenOut(removed=(statement,))
         return None
-
-
-def _arm(node: ast.AST, child: ast.AST) -> str:
-    """Which arm of an ``if`` a child is in."""
-    for name in ("body", "orelse"):
-        part = getattr(node, name)
-        if part is child or (isinstance(part, list) and any(child is item for item in part)):
-            return name
-    return "test"

@@ -7,11 +7,12 @@ A *move* is an assignment that adds one to the step. TensorFlow's own optimizers
 import ast
 from dataclasses import dataclass
 from enum import Enum
-from typing import Dict, List, Optional, Set
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument, same
 from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.paths import Paths
 from npu_migrate.names import (
     FUNCTIONS,
     WITHS,
@@ -56,6 +57,8 @@ class Steps:
     def __init__(self, index: Index, optimizers: Optimizers) -> None:
         self.index = index
         self.optimizers = optimizers
+        self.paths = Paths(index)
+        self._moves: Optional[List[Tuple[ast.AST, Move]]] = None
 
     # In training functions --------------------------------------------------------------------
 
@@ -78,17 +81,20 @@ class Steps:
 
     def moves(self, region: Optional[ast.AST] = None) -> List[Move]:
         """The calls that move the global step outside of optimizer classes."""
-        found = []
+        if self._moves is None:
+            self._moves = list(self._find_moves())
+        return [move for owner, move in self._moves if region is None or owner is region]
+
+    def _find_moves(self) -> Iterator[Tuple[ast.AST, Move]]:
         for call in self.index.calls:
-            owner = self.index.region(call)
-            if (region is not None and owner is not region) or self.is_apply_gradients(owner):
-                continue
             step = self._assigned(call)
-            if step is not None and self.is_step(step, owner):
+            owner = self.index.region(call)
+            if step is None or self.is_apply_gradients(owner):
+                continue
+            if self.is_step(step, owner):
                 amount = self._amount(call, step)
                 if amount:
-                    found.append(Move(call, step, amount == "one"))
-        return found
+                    yield owner, Move(call, step, amount == "one")
 
     def _assigned(self, call: ast.Call) -> Optional[ast.expr]:
         """The variable that ``x.assign(...)``, ``tf.assign_add(x, ...)`` and the like write."""
@@ -171,22 +177,34 @@ class Steps:
         return node
 
     def _same_step(self, node: ast.expr, step: ast.expr) -> bool:
-        return same(node, step) or self._is_step_value(node)
+        return same(node, step) or self.is_step_value(node)
 
     def is_step(self, node: ast.expr, region: ast.AST) -> bool:
         """Whether an expression is the global step."""
-        if self._is_step_value(node):
+        if self.is_step_value(node):
             return True
         return any(same(node, handed) for handed in self._handed_steps(region))
 
-    def _is_step_value(self, node: ast.expr) -> bool:
+    def is_step_value(self, node: ast.expr) -> bool:
+        """Whether an expression is the global step by its name or by where it comes from."""
         name = node.attr if isinstance(node, ast.Attribute) else dotted(node)
         if name in STEP_NAMES:
-            return True
+            return not self._is_other_variable(node)
         return any(
             isinstance(producer, ast.Call) and self._makes_step(producer)
             for producer in self.index.producers(node)
         )
+
+    def _is_other_variable(self, node: ast.expr) -> bool:
+        """Whether a node is a variable that is named something else."""
+        for producer in self.index.producers(node):
+            if isinstance(producer, ast.Call) and not self._makes_step(producer):
+                named = [k.value for k in producer.keywords if k.arg == "name"]
+                named += producer.args[:1]
+                makes = self.index.resolve(producer.func).names & vocabulary.VARIABLES
+                if makes and any(isinstance(literal(value), str) for value in named):
+                    return True
+        return False
 
     def _makes_step(self, call: ast.Call) -> bool:
         """Whether a call gives the global step: a getter, or a variable of that name."""
@@ -223,17 +241,51 @@ class Steps:
         if function is None:
             bound = "apply_gradients" in self.index.scopes[node].bindings
             return Behaviour.UNCLEAR if bound else Behaviour.INHERITS
-        if self.class_moves(function):
-            return Behaviour.MOVES
+        step = self.parameter(function)
+        if self._is_handed_to_unknown(function, step):
+            return Behaviour.UNCLEAR
+        moves = self.class_moves(function)
         handed = self._hands_on(function)
-        if handed is not None:
-            return handed
-        if not self.parameter(function):
+        if moves or handed is not None:
+            acts: List[ast.Call] = [*moves, *self._handing_calls(function)]
+            if not self._on_every_path(acts, function, step):
+                return Behaviour.UNCLEAR
+            return Behaviour.MOVES if moves or handed is None else handed
+        if not step:
             return Behaviour.TAKES_NO_STEP
-        if self.is_rebound(function, self.parameter(function)):
+        if self.is_rebound(function, step):
             return Behaviour.UNCLEAR
         returns = self.index.returns(function)
         return Behaviour.LEAVES if any(map(self.hands_back, returns)) else Behaviour.UNCLEAR
+
+    def _on_every_path(self, acts: Sequence[ast.Call], function: FunctionNode, step: str) -> bool:
+        """Whether each ``return`` of an update has seen the step moved or handed on."""
+        granted = [
+            node
+            for node in ast.walk(function)
+            if isinstance(node, ast.If) and _asks_for(node.test, step)
+        ]
+        returns = [r for r in self.index.returns(function) if self.hands_back(r)]
+        return all(
+            any(self.paths.always_with(act, r, acts, granted) for act in acts) for r in returns
+        )
+
+    def _is_handed_to_unknown(self, function: FunctionNode, step: str) -> bool:
+        """Whether the step goes to a helper that might move it."""
+        for name in self.index.reads_of(step) if step else ():
+            call = self.index.parents[name]
+            if isinstance(call, ast.keyword):
+                call = self.index.parents[call]
+            if not isinstance(call, ast.Call) or name is call.func:
+                continue
+            if not self.index.inside(name, function):
+                continue
+            if getattr(call.func, "attr", "") == "apply_gradients":
+                continue
+            names = self.index.resolve(call.func).names
+            if not names or not all(n.startswith(("tensorflow.", "builtins.")) for n in names):
+                return True
+        return False
 
     def is_rebound(self, function: FunctionNode, name: str) -> bool:
         """Whether a function binds one of its parameters anew, or deletes it."""
@@ -266,12 +318,19 @@ class Steps:
             assigned = self._assigned(call)
             if assigned is None:
                 continue
-            if dotted(assigned) == step or self._is_step_value(assigned):
+            if dotted(assigned) == step or self.is_step_value(assigned):
                 if self._amount(call, assigned):
                     found.append(call)
         return found
 
+    def _handing_calls(self, function: FunctionNode) -> List[ast.Call]:
+        return [call for call, _ in self._handing(function)]
+
     def _hands_on(self, function: FunctionNode) -> Optional[Behaviour]:
+        """Who is handed the step, where somebody is."""
+        return next((to for _, to in self._handing(function)), None)
+
+    def _handing(self, function: FunctionNode) -> Iterator[Tuple[ast.Call, Behaviour]]:
         step = self.parameter(function)
         keywords = function.args.kwarg.arg if function.args.kwarg else ""
         rest = function.args.vararg.arg if function.args.vararg else ""
@@ -281,8 +340,7 @@ class Steps:
             if not self._hands(call, step, rest, keywords):
                 continue
             is_base = self.optimizers.is_super(call.func.value) or self._is_class(call.func.value)
-            return Behaviour.HANDS_TO_BASE if is_base else Behaviour.HANDS_INSIDE
-        return None
+            yield call, Behaviour.HANDS_TO_BASE if is_base else Behaviour.HANDS_INSIDE
 
     def inner_of(self, node: ast.ClassDef) -> List[str]:
         """The classes of the optimizers that a class makes itself and hands the step to."""
@@ -344,3 +402,15 @@ def handed_step(use: ast.Call) -> Optional[ast.expr]:
     """The global step that ``apply_gradients`` or ``minimize`` is handed."""
     step = argument(use, 1, "global_step")
     return step if step is not None and not is_none(step) else None
+
+
+def _asks_for(test: ast.expr, step: str) -> bool:
+    """Whether a test asks whether there is a step at all."""
+    if isinstance(test, ast.Name):
+        return test.id == step
+    return (
+        isinstance(test, ast.Compare)
+        and dotted(test.left) == step
+        and isinstance(test.ops[0], ast.IsNot)
+        and is_none(test.comparators[0])
+    )

@@ -70,6 +70,7 @@ STEP_GETTERS = frozenset(
 VARIABLES = frozenset(("tensorflow.Variable", "tensorflow.get_variable"))
 GROUP = "tensorflow.group"
 COND = "tensorflow.cond"
+CONDS = frozenset((COND, "tensorflow.case", "tensorflow.switch_case"))
 CONTROL_DEPENDENCIES = "tensorflow.control_dependencies"
 ASSIGN = "tensorflow.assign"
 ASSIGN_ADD = "tensorflow.assign_add"
