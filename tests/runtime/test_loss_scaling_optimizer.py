@@ -1,10 +1,10 @@
 """What a user of the loss-scaling optimizers sees."""
 
-import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow.compat.v1", reason="needs TensorFlow 1.15")
 
+import numpy as np  # noqa: E402
 from tensorflow.contrib import mixed_precision  # noqa: E402
 from toy_training import ToyTraining  # noqa: E402
 

@@ -2,12 +2,12 @@
 
 import inspect
 
-import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow.compat.v1", reason="needs TensorFlow 1.15")
 
 import fake_vendor  # noqa: E402
+import numpy as np  # noqa: E402
 
 from npu_migrate.runtime import NPULossScaleOptimizer, ops_adapter  # noqa: E402
 from npu_migrate.runtime import ops_adapter as hvd  # noqa: E402

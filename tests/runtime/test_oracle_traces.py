@@ -7,11 +7,11 @@ library simulated, and on MXNet 1.9.1.
 import json
 import pathlib
 
-import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow.compat.v1", reason="needs TensorFlow 1.15")
 
+import numpy as np  # noqa: E402
 from toy_training import ToyTraining  # noqa: E402
 
 from npu_migrate.runtime import (  # noqa: E402

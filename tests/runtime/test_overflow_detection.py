@@ -1,10 +1,10 @@
 """Overflow detection is exact, whatever the gradients are."""
 
-import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow.compat.v1", reason="needs TensorFlow 1.15")
 
+import numpy as np  # noqa: E402
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from toy_training import ToyTraining  # noqa: E402

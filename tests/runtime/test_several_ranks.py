@@ -3,12 +3,12 @@
 import json
 import pathlib
 
-import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow.compat.v1", reason="needs TensorFlow 1.15")
 pytest.importorskip("horovod.tensorflow", reason="needs Horovod built for TensorFlow")
 
+import numpy as np  # noqa: E402
 import rank_scenarios  # noqa: E402
 from npu_run import npu_run  # noqa: E402
 

@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow.compat.v1", reason="needs TensorFlow 1.15")
 
 import fake_vendor  # noqa: E402
+import numpy as np  # noqa: E402
 from npu_run import environment  # noqa: E402
 
 from npu_migrate.runtime import install_bridge  # noqa: E402

@@ -1,9 +1,10 @@
 """MixedPrecisionTrainer and grad_global_norm."""
 
-import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow.compat.v1", reason="needs TensorFlow 1.15")
+
+import numpy as np  # noqa: E402
 
 from npu_migrate.runtime import (  # noqa: E402
     DynamicLossScaleManager,
