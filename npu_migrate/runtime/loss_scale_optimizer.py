@@ -110,8 +110,9 @@ class NPULossScaleOptimizer(contrib.LossScaleOptimizer):
 
     def _down_scale(self, grads_vars: GradsAndVars, loss_scale: tf.Tensor) -> GradsAndVars:
         unscaled = super()._down_scale(grads_vars, loss_scale)
-        if self._is_minimizing and self._checks_overflow():
-            return unscaled  # nobody sees what they would have been on the NPU
+        nobody_sees = self._is_minimizing and current_ranks().size == 1
+        if nobody_sees and self._checks_overflow():
+            return unscaled
         return self._overflow.as_computed(unscaled, unscale=tf.math.reciprocal(loss_scale))
 
     def _no_overflow(self, gradients: Sequence[Gradient]) -> tf.Tensor:

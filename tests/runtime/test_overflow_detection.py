@@ -1,6 +1,11 @@
 """Overflow detection is exact, whatever the gradients are."""
 
+import json
+import subprocess
+import sys
+
 import pytest
+from npu_run import environment
 
 tf = pytest.importorskip("tensorflow.compat.v1", reason="needs TensorFlow 1.15")
 
@@ -298,3 +303,58 @@ class TestSimulatedSaturation:
             assert train_on(1.0, 1.0) == [0.75, 8.0]
             assert train_on(1.0, np.inf) == [0.75, 4.0]
             assert train_on(1.0, 1.0) == [0.5, 4.0]
+
+
+CONTROL_FLOW = """
+import sys
+import numpy as np
+import tensorflow.compat.v1 as tf
+if sys.argv[1] == "v2":
+    tf.enable_control_flow_v2()
+    tf.enable_resource_variables()
+from npu_migrate.runtime import ExponentialUpdateLossScaleManager, NPULossScaleOptimizer
+
+weight = tf.get_variable("weight", initializer=1.0)
+total = tf.get_variable("total", initializer=0.0, trainable=False)
+fed, is_last = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+step = tf.train.get_or_create_global_step()
+manager = ExponentialUpdateLossScaleManager(8.0, 100, 1, 2, 0.5)
+optimizer = NPULossScaleOptimizer(tf.train.MomentumOptimizer(0.125, 0.0), manager)
+pairs = optimizer.compute_gradients(weight * fed)
+
+def apply_total():
+    with tf.control_dependencies([optimizer.apply_gradients([(total.read_value(), weight)], step)]):
+        return tf.group(tf.assign(total, 0.0))
+
+with tf.control_dependencies([tf.assign_add(total, pairs[0][0])]):
+    accumulated = tf.cond(is_last, apply_total, tf.no_op)
+direct = tf.cond(is_last, lambda: optimizer.apply_gradients(pairs, step), tf.no_op)
+seen = []
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for train in (accumulated, direct):
+        for value, last in [(1, False), (1, True), (np.inf, False), (1, True), (np.inf, True)]:
+            session.run(train, {fed: value, is_last: last})
+            seen.append(session.run([weight, step, manager.get_loss_scale()]))
+print([[float(number) for number in row] for row in seen])
+"""
+
+
+@pytest.mark.parametrize("mode", ["saturation", "inf_nan"])
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_gradients_may_be_applied_under_a_condition(version, mode):
+    """With both kinds of control flow of TensorFlow 1.15; a whole process chooses one."""
+    done = subprocess.run(
+        [sys.executable, "-c", CONTROL_FLOW, version],
+        env=environment(NPU_MIGRATE_OVERFLOW_MODE=mode),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    accumulated = [[1, 0, 8], [0.75, 1, 8], [0.75, 1, 8], [0.75, 1, 4], [0.75, 1, 2]]
+    # Gradients that are not applied are not asked whether they overflowed: the third step. On an
+    # NPU that saturates they are, when the next ones are applied.
+    if mode == "inf_nan":
+        direct = [[0.75, 1, 2], [0.625, 2, 2], [0.625, 2, 2], [0.5, 3, 2], [0.5, 3, 1]]
+    else:
+        direct = [[0.75, 1, 2], [0.625, 2, 2], [0.625, 2, 2], [0.625, 2, 1], [0.625, 2, 1]]
+    assert json.loads(done.stdout) == accumulated + direct

@@ -2,7 +2,7 @@
 
 import contextlib
 import contextvars
-from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import tensorflow.compat.v1 as tf
 
@@ -36,7 +36,10 @@ class SimulatedSaturation(GradientFiniteness):
     def __init__(self) -> None:
         name = tf.get_default_graph().unique_name("npu_float_register")
         self._register = FloatRegister(name)
-        self._known: Set[str] = set()
+        #: For each gradient handed on, by its name, whether an overflow was there.
+        self._overflowed: Dict[str, tf.Tensor] = {}
+        #: The same of gradients that an optimizer further inside has handed on.
+        self._overflowed_inside: List[tf.Tensor] = []
 
     @contextlib.contextmanager
     def observing(self) -> Iterator[None]:
@@ -51,39 +54,57 @@ class SimulatedSaturation(GradientFiniteness):
         self, grads_and_vars: GradsAndVars, unscale: Optional[tf.Tensor] = None
     ) -> GradsAndVars:
         """See base class."""
-        values = values_of([gradient for gradient, _ in grads_and_vars])
-        if not values:
-            return grads_and_vars
-        handed_on = if_sums_are_finite(
-            values,
-            lambda: values,
-            lambda: self._saturate(values, unscale),
-        )
-        handed_on = handed_on if isinstance(handed_on, list) else [handed_on]
-        self._known.update(value.name for value in handed_on)
-        return _with_values(grads_and_vars, handed_on)
+        saturated_pairs, overflowed = self._hand_on(grads_and_vars, unscale)
+        overflowed = tf.reduce_any(tf.stack([overflowed, *self._overflowed_inside]))
+        self._overflowed_inside.clear()
+        for value in values_of([gradient for gradient, _ in saturated_pairs]):
+            self._overflowed[value.name] = overflowed
+        return saturated_pairs
+
+    def as_computed_inside(self, grads_and_vars: GradsAndVars) -> GradsAndVars:
+        """`as_computed` for an optimizer further inside, before it averages its gradients."""
+        saturated_pairs, overflowed = self._hand_on(grads_and_vars, None)
+        self._overflowed_inside.append(overflowed)
+        return saturated_pairs
 
     def status(self, gradients: Sequence[Gradient]) -> tf.Tensor:
         """See base class; shape [1]."""
         values = values_of(gradients)
-        if not self._known:  # nothing here raises the register
+        if not self._overflowed:  # nothing here raises the register
             return super().status(values)
-        unknown = [value for value in values if value.name not in self._known]
+        unknown = [value for value in values if value.name not in self._overflowed]
+        names = {value.name for value in values} & set(self._overflowed)
+        known = [self._overflowed[name] for name in sorted(names)]
         with tf.control_dependencies(values):
             raised = self._register.is_raised()
         with tf.control_dependencies([raised]):
             cleared = self._register.clear()
         with tf.control_dependencies([cleared]):
-            return tf.cast(raised, tf.int32)[tf.newaxis] + super().status(unknown)
+            overflowed = tf.reduce_any(tf.stack([raised, *_distinct(known)]))
+        return tf.cast(overflowed, tf.int32)[tf.newaxis] + super().status(unknown)
+
+    def _hand_on(
+        self, grads_and_vars: GradsAndVars, unscale: Optional[tf.Tensor]
+    ) -> Tuple[GradsAndVars, tf.Tensor]:
+        values = values_of([gradient for gradient, _ in grads_and_vars])
+        if not values:
+            return grads_and_vars, tf.constant(False)
+        overflowed, *handed_on = if_sums_are_finite(
+            values,
+            lambda: [tf.constant(False), *values],
+            lambda: self._saturate(values, unscale),
+        )
+        return _with_values(grads_and_vars, handed_on), overflowed
 
     def _saturate(
         self, values: Sequence[tf.Tensor], unscale: Optional[tf.Tensor]
     ) -> List[tf.Tensor]:
         finite = [finite_elements(value) for value in values]
-        noted = tf.cond(all_true(finite), tf.no_op, self._register.raise_it)
+        overflowed = tf.logical_not(all_true(finite))
+        noted = tf.cond(overflowed, self._register.raise_it, tf.no_op)
         limits = _Limits(unscale)
         with tf.control_dependencies([noted]):
-            return [
+            return [tf.identity(overflowed)] + [
                 tf.where_v2(is_finite, value, limits.where(value))
                 for value, is_finite in zip(values, finite)
             ]
@@ -107,13 +128,17 @@ class _Limits:
         return tf.where_v2(value < 0, *self._limits[dtype])
 
 
+def _distinct(tensors: Sequence[tf.Tensor]) -> List[tf.Tensor]:
+    return list({tensor.name: tensor for tensor in tensors}.values())
+
+
 def saturated(grads_and_vars: GradsAndVars) -> GradsAndVars:
     """The gradients as this device hands them to the others, before they are averaged.
 
     Does something only while a `SimulatedSaturation` is observing.
     """
     observer = _observer.get()
-    return grads_and_vars if observer is None else observer.as_computed(grads_and_vars)
+    return grads_and_vars if observer is None else observer.as_computed_inside(grads_and_vars)
 
 
 def _with_values(grads_and_vars: GradsAndVars, values: Sequence[tf.Tensor]) -> GradsAndVars:
