@@ -12,6 +12,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import (
     Any,
     Callable,
@@ -37,6 +38,7 @@ from npu_migrate.plan import Finding, Plan, Status
 from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.scan import Scan, Scanner
+from npu_migrate.selection import Selection, judged
 from npu_migrate.sources import Source, SourceError, decode, parse
 
 _LINE_END = re.compile("\r\n|\r|\n")
@@ -79,7 +81,7 @@ class _File:
 def migrate(sources: Sequence[Source], rules: Rules, options: Options) -> Iterator[FileResult]:
     """The results in the order of ``sources``; a bad file is a result with an error."""
     matched = [name for rule in rules.by_code.values() for name in rule.match]
-    chosen = {r.name: r for r in rules.select(options.select, options.ignore).by_code.values()}
+    chosen = rules.select(options.select, options.ignore)
     tabled = [name for r in rules.by_code.values() if not r.migration for name in r.match]
     reader = _Reader(sources, rules, Scanner(tabled))
     with _collector_paused(), _workers(options.jobs) as each:
@@ -94,8 +96,13 @@ def migrate(sources: Sequence[Source], rules: Rules, options: Options) -> Iterat
         project = Project({f.module: f.exports for f in names}, scans, reader.exports)
         run = link_names(project, programs, names, matched)
         steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
-        migrator = _Migrator(reader, link_steps(run, steps), chosen, concerned, options)
-        yield from each(migrator.result, files)
+        planned = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
+        migrator = _Migrator(reader, link_steps(run, steps), planned, concerned, options)
+        selection = Selection(frozenset(chosen.by_code))
+        if options.select or options.ignore:
+            changing = chain.from_iterable(each(migrator.changing, taking_part))
+            selection = selection.completed(changing)
+        yield from each(partial(migrator.result, selection), files)
 
 
 def _concerned(scans: Mapping[str, Scan], programs: Programs) -> FrozenSet[str]:
@@ -247,7 +254,15 @@ class _Migrator:
         self._rules = rules
         self._options = options
 
-    def result(self, file: _File) -> FileResult:
+    def changing(self, source: Source) -> FrozenSet[str]:
+        """The codes of the rules that change something in a file."""
+        try:
+            plan = self._plan(source.path, *self._reader.index(source, self._run))
+        except (SourceError, RecursionError):
+            return frozenset()
+        return frozenset(finding.code for finding in plan.owners.values())
+
+    def result(self, selection: Selection, file: _File) -> FileResult:
         """The plan of a file, carried out."""
         path = file.source.path
         if file.error is not None:
@@ -257,7 +272,8 @@ class _Migrator:
                 data = file.source.read()
                 return FileResult(path, data, data)
             data, index = self._reader.index(file.source, self._run)
-            result = self._migrated(path, data, index)
+            plan = selection.cut(self._plan(path, data, index))
+            result = self._migrated(path, data, index, plan)
             self._reader.forget(file.source)
             return result
         except SourceError as error:
@@ -265,8 +281,7 @@ class _Migrator:
         except RecursionError:
             return FileResult(path, b"", b"", error=_too_deep(path))
 
-    def _migrated(self, path: str, data: bytes, index: Index) -> FileResult:
-        plan = self._plan(path, data, index)
+    def _migrated(self, path: str, data: bytes, index: Index, plan: Plan) -> FileResult:
         findings = tuple(sorted(plan.findings, key=lambda f: (f.line, f.column, f.code)))
         try:
             rewritten = rewrite(data, index.tree, plan.edits)

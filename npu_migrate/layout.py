@@ -1,7 +1,7 @@
 """Which file of a run an import means, by where the files lie; nothing is imported."""
 
 import os
-from typing import Dict, Iterable, Optional, Tuple
+from typing import Dict, Iterable, Optional, Set, Tuple
 
 Parts = Tuple[str, ...]
 
@@ -16,6 +16,7 @@ class Layout:
         self._parts = {path: _parts(path) for path in paths}
         folders = [parts[:-1] for parts in self._parts.values()]
         self._root = self._above_packages(_common(folders))
+        self._homes = self._package_homes()
         self._modules: Dict[Parts, str] = {}
         self._packages: Dict[Parts, str] = {}
         for parts in self._parts.values():
@@ -23,6 +24,11 @@ class Layout:
             self._modules[module] = self._name(module)
             for depth in range(len(self._root) + 1, len(parts)):
                 self._packages[parts[:depth]] = self._name(parts[:depth])
+
+    def _package_homes(self) -> Set[Parts]:
+        """The folders that hold an outermost package, as ``src`` does."""
+        packages = {parts[:-1] for parts in self._parts.values() if parts[-1] == "__init__"}
+        return {p[:-1] for p in packages if p[:-1] not in packages}
 
     def _above_packages(self, folder: Parts) -> Parts:
         """The folder above the outermost package: a package may import itself by its name."""
@@ -50,7 +56,8 @@ class Layout:
             found = self._find_outermost(folder[:depth], names)
             if found:
                 return found
-        return dotted
+        elsewhere = {self._find_outermost(home, names) for home in self._homes} - {""}
+        return elsewhere.pop() if len(elsewhere) == 1 else dotted
 
     def _find_outermost(self, folder: Parts, names: Parts) -> str:
         """Decide by the first name, as the interpreter does."""

@@ -34,6 +34,7 @@ _BEFORE = re.compile(
     rb"(?:^|[;:])[ \t]*(?:from[ \t]+(\.*)[ \t]*([\w.]*)[ \t\\\r\n]+)?\Z", re.MULTILINE
 )
 _AFTER = re.compile(rb"[ \t]*(\([^)]*\)|[^\n;]*)")
+_STRING = re.compile(rb"['\"]([\w/.]{1,200})['\"]")
 _FETCH = re.compile(rb"['\"]([^'\"\s]{1,200}:0)['\"]")
 _NAME = re.compile(r"[\w.]+|\*")
 
@@ -99,7 +100,10 @@ def _holds(data: bytes, words: Tuple[bytes, ...]) -> bool:
 
 
 def _fetched(data: bytes) -> Iterable[bytes]:
-    return _FETCH.findall(data) if b":0" in data else ()
+    found = _FETCH.findall(data) if b":0" in data else []
+    if b"TensorHook" in data or b"_by_name" in data:
+        found += [name + b":0" for name in _STRING.findall(data)]
+    return found
 
 
 def _imports(data: bytes) -> Iterable[ImportedNames]:

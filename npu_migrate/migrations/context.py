@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Collection, Dict, List, Optional, Set, Tuple
 
 from npu_migrate.facts import RunFacts
-from npu_migrate.names import Binding, Index, dotted
+from npu_migrate.names import FUNCTIONS, Binding, Index, dotted
 from npu_migrate.plan import AddImport, Edit, Finding, Plan, Status
 from npu_migrate.rules import Rule
 
@@ -46,7 +46,7 @@ class Context:
     path: str
     index: Index
     rules: Dict[str, Rule]
-    """Rules by name; those that are not selected are absent."""
+    """Rules by name; those that are not judged are absent."""
     run: RunFacts
     comment_out: bool = True
     """Whether statements that go are commented out, not deleted."""
@@ -76,7 +76,7 @@ class Context:
         assumed: bool = False,
         **details: object,
     ) -> bool:
-        """Add a finding at ``node`` with its edits; false where the rule is not selected."""
+        """Add a finding at ``node`` with its edits; false where the rule is not judged."""
         if rule not in self.rules:
             return False
         chosen = self.rules[rule]
@@ -170,7 +170,10 @@ class Context:
     def gives_way(self, binding: Binding) -> bool:
         """Whether an import goes in any case, since the NPU's class has the same name."""
         target = self.index.canonical(binding.target)
-        return target in SAME_NAME and target.endswith("." + binding.name)
+        if target not in SAME_NAME or not target.endswith("." + binding.name):
+            return False
+        reads = self.index.reads_of(binding.name)
+        return not any(isinstance(read.ctx, ast.Del) for read in reads)
 
     def tensorflow(self, use: ast.AST) -> str:
         """The file's own name for the ``tensorflow`` module at ``use``; imported where needed."""
@@ -211,19 +214,35 @@ class Context:
         return list(found.values())
 
     def _anchor(self, use: ast.AST) -> Optional[ast.stmt]:
-        """The import of TensorFlow that stands before ``use`` and whenever ``use`` runs."""
+        """The import of TensorFlow that stands before ``use`` and whenever ``use`` runs.
+
+        Of an import in a ``try`` it is the whole ``try``, so that a handler for TensorFlow does not
+        swallow what is wrong with the NPU's package.
+        """
         at_root = [s for s in self._tensorflow_imports() if self._scope_is_root(s)]
         for statement in at_root:
-            if self._dominates(statement, use):
-                return statement
+            whole = self._whole(statement)
+            if self._dominates(whole, use):
+                return whole
         if at_root or self._tops_suffice():
             return None
         for statement in self._tensorflow_imports():
             function = self.index.enclosing_function(statement)
             if function is not None and self.index.inside(use, function):
-                if self._dominates(statement, use):
-                    return statement
+                whole = self._whole(statement)
+                if self._dominates(whole, use):
+                    return whole
         return None
+
+    def _whole(self, statement: ast.stmt) -> ast.stmt:
+        """The outermost ``try`` around an import in its own function, or the import itself."""
+        whole = statement
+        for ancestor in self.index.ancestors(statement):
+            if isinstance(ancestor, FUNCTIONS + (ast.ClassDef,)):
+                break
+            if isinstance(ancestor, ast.stmt) and hasattr(ancestor, "handlers"):
+                whole = ancestor
+        return whole
 
     def _tops_suffice(self) -> bool:
         return not self._tensorflow_imports()

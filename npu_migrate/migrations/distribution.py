@@ -16,6 +16,7 @@ from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import Binding, dotted
 from npu_migrate.plan import (
+    Argument,
     DropImport,
     Edit,
     EditCall,
@@ -25,6 +26,7 @@ from npu_migrate.plan import (
     Status,
 )
 
+LOCAL_RANK = (vocabulary.HOROVOD + ".local_rank", vocabulary.ADAPTER + ".local_rank")
 NO_LONGER_READ = "; nothing reads it here any more"
 
 ADAPTER_API = frozenset(
@@ -52,7 +54,8 @@ def beyond_the_adapter(context: Context) -> List[ast.expr]:
             rest = name[len(prefix) :].partition(".")[0] if name.startswith(prefix) else ""
             if rest and rest not in ADAPTER_API:
                 found.append(chain)
-    return found
+    bases = [base for node in index.classes for base in node.bases]
+    return found + [b for b in bases if context.is_named(b, vocabulary.HOROVOD_OPTIMIZERS)]
 
 
 class Distribution:
@@ -75,8 +78,8 @@ class Distribution:
         self.nesting.run()
         self._optimizers()
         self._hooks()
-        self._subclasses()
         self._device_lines()
+        self._device_arguments()
         self._imports()
         self._not_migrated()
         self._single_device()
@@ -84,6 +87,11 @@ class Distribution:
     def _leave(self, uses: List[ast.expr]) -> None:
         """A file is never half migrated: its Horovod stays, and a person decides."""
         for use in uses:
+            holder = self.index.parents[use]
+            if isinstance(holder, ast.ClassDef):
+                symbol = vocabulary.HOROVOD_OPTIMIZER
+                self.context.report("horovod-optimizer-subclass", holder, symbol=symbol)
+                continue
             symbol = sorted(self.index.resolve(use).names)[0]
             name = symbol[len(vocabulary.HOROVOD) + 1 :]
             self.context.report("horovod-without-counterpart", use, symbol=symbol, use=name)
@@ -166,14 +174,6 @@ class Distribution:
                 assumed=resolution.assumed or resolution.unknown,
             )
 
-    def _subclasses(self) -> None:
-        for node in self.index.classes:
-            for base in node.bases:
-                if self.context.is_named(base, (vocabulary.HOROVOD_OPTIMIZER,)):
-                    self.context.report(
-                        "horovod-optimizer-subclass", node, symbol=vocabulary.HOROVOD_OPTIMIZER
-                    )
-
     # Devices ----------------------------------------------------------------------------------
 
     def _device_lines(self) -> None:
@@ -184,20 +184,31 @@ class Distribution:
             target = dotted(statement.targets[0])
             if not target.endswith("gpu_options.visible_device_list"):
                 continue
-            ranks = (vocabulary.HOROVOD + ".local_rank", vocabulary.ADAPTER + ".local_rank")
-            if self.optimizers.derives_from(statement.value, ranks):
+            if self.optimizers.derives_from(statement.value, LOCAL_RANK):
                 whole = self._holder_of_nothing_else(statement)
-                self.context.discard(whole)
                 edit = RemoveStatement(whole, comment=False)
-                self.context.report("visible-device-list", statement, edit, symbol=target)
+                if self.context.report("visible-device-list", statement, edit, symbol=target):
+                    self.context.discard(whole)
+
+    def _device_arguments(self) -> None:
+        """``tf.GPUOptions(visible_device_list=str(hvd.local_rank()))``."""
+        for call in self.index.calls:
+            devices = argument(call, -1, "visible_device_list")
+            if devices is None or not self.context.calls_to(call, "tensorflow.GPUOptions"):
+                continue
+            if self.optimizers.derives_from(devices, LOCAL_RANK):
+                symbol = "tensorflow.GPUOptions"
+                edit = EditCall(call, "", (Argument("visible_device_list"),))
+                if self.context.report("visible-device-list", call, edit, symbol=symbol):
+                    self.context.discard(devices)
 
     def _holder_of_nothing_else(self, statement: ast.stmt) -> ast.stmt:
         """The ``if FLAGS.horovod:`` that holds only this statement, or the statement itself."""
         holder = self.index.places[statement].parent
-        if isinstance(holder, ast.If) and dotted(holder.test) and not holder.orelse:
-            if len(holder.body) == 1:
-                return holder
-        return statement
+        if not isinstance(holder, ast.If) or holder.orelse or len(holder.body) > 1:
+            return statement
+        calls = any(isinstance(node, ast.Call) for node in ast.walk(holder.test))
+        return statement if calls else holder
 
     # Imports ----------------------------------------------------------------------------------
 

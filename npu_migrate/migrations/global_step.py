@@ -341,17 +341,18 @@ class GlobalStep:
         self.context.report(
             "step-handed-to-optimizer",
             use,
-            EditCall(use, "", (Argument("global_step", step),)),
+            EditCall(use, "", (Argument(1 if len(use.args) > 1 else "global_step", step),)),
             symbol=dotted(use.func),
             step=step,
         )
 
     def _bound_before(self, step: str, use: ast.Call) -> bool:
         root = step.partition(".")[0]
-        return any(
+        before = any(
             binding.parameter or (binding.statement is not None and _before(binding.statement, use))
             for binding in self.index.bindings_at(root, use)
         )
+        return before and not self.index.may_be_unbound(root, use)
 
 
 def _before(statement: ast.stmt, use: ast.Call) -> bool:

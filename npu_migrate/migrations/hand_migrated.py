@@ -29,7 +29,9 @@ class HandMigrated:
             if not self.optimizers.is_wrap(call, vocabulary.SCALED):
                 continue
             manager = argument(call, 1, "loss_scale_manager", "loss_scale")
-            if not isinstance(manager, ast.Name) or not self.index.may_be_unbound(manager):
+            if not isinstance(manager, ast.Name):
+                continue
+            if not self.index.may_be_unbound(manager.id, manager):
                 continue
             bound = {
                 name

@@ -193,13 +193,12 @@ class LossScaling:
         """Whether the target may hold the inner optimizer before it holds the wrapped one."""
         statement = self.index.statement(wrap)
         assert isinstance(statement, ast.Assign)
-        target = statement.targets[0]
-        if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+        target = dotted(statement.targets[0])
+        if len(statement.targets) != 1 or not target:
             return False
         given = [*wrap.args, *(keyword.value for keyword in wrap.keywords)]
         others = [a for a in given if a is not self.optimizers.inner(wrap)]
-        names = [n.id for a in others for n in ast.walk(a) if isinstance(n, ast.Name)]
-        return target.id not in names
+        return target not in {dotted(node) for other in others for node in ast.walk(other)}
 
     def _by_rank_count(self, wrap: ast.Call, callee: str, source: str) -> ReplaceStatement:
         context = self.context

@@ -92,7 +92,7 @@ class Removal:
             return True
         later = [
             b
-            for b in binding.scope.bindings[binding.name]
+            for b in binding.scope.owner(binding.name).bindings.get(binding.name, ())
             if b.statement is not None and self.is_gone(b.statement)
         ]
         reads = [read for b in later for read in self.index.reads(b)]

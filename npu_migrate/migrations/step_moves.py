@@ -6,7 +6,7 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.conds import Conds
-from npu_migrate.migrations.context import argument, same
+from npu_migrate.migrations.context import argument, same, unpacks
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.steps import Move, Steps, handed_step
 from npu_migrate.names import LOOPS, WITHS, Index, dotted, literal
@@ -130,7 +130,8 @@ class StepMoves:
             if self.index.inside(move.call, cond):
                 continue
             for branch in self.conds.branches(cond):
-                applied = [use for use in self.conds.uses_in(branch) if use in uses]
+                made = self.conds.uses_in(branch)
+                applied = [u for u in made if u in uses and not self.paths.exclusive(u, move.call)]
                 if applied and not self.conds.holds(branch, move.call):
                     return True
         return False
@@ -162,6 +163,9 @@ class StepMoves:
     # One use a path gets the step --------------------------------------------------------------
 
     def _share(self, uses: Sequence[ast.Call], taken_out: Dict[Move, TakenOut]) -> Judgement:
+        for use in uses:
+            if unpacks(use) or isinstance(handed_step(use), ast.IfExp):
+                return Judgement("step-move-entangled", use)
         moved_in = {loop for move in taken_out for loop in self._loops(move.call)}
         for use in uses:
             if set(self._loops(use)) - moved_in:

@@ -67,18 +67,16 @@ class Reaching(Tables):
         found, definite = self._block(body, name, True)
         return (found if definite else found + self._parameters(scope, name)) or every
 
-    def may_be_unbound(self, node: ast.Name) -> bool:
-        """Whether some path to a read of a local name binds it nowhere."""
+    def may_be_unbound(self, name: str, node: ast.AST) -> bool:
+        """Whether some path to a place binds a local name nowhere."""
         scope = self.scope(node)
-        if node.id not in scope.bindings or node.id in scope.shared:
-            return False
-        if self._parameters(scope, node.id):
+        if name not in scope.bindings or name in scope.shared or self._parameters(scope, name):
             return False
         statement: ast.AST = self.statement(node)
         while True:
             block, position, parent, _ = self.places[statement]
             for earlier in reversed(block[:position]):
-                if self._made_by(earlier, node.id)[1]:
+                if self._made_by(earlier, name)[1]:
                     return False
             if (
                 parent is None
@@ -86,7 +84,7 @@ class Reaching(Tables):
                 or self.places[parent].scope is not scope
             ):
                 return True
-            if self._own_bindings(parent, node.id):
+            if self._own_bindings(parent, name):
                 return False
             statement = parent
 

@@ -40,6 +40,10 @@ class Scope:
     shared: Dict[str, "Scope"] = field(default_factory=dict)
     """Names declared ``global`` or ``nonlocal`` here, with the scope that owns them."""
 
+    def owner(self, name: str) -> "Scope":
+        """The scope that owns what is bound to a name here."""
+        return self.shared.get(name, self)
+
     @property
     def is_class(self) -> bool:
         return isinstance(self.node, ast.ClassDef)

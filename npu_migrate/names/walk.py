@@ -69,7 +69,7 @@ class Walk:
                         self._expressions(item, statement, scope)
 
     def _bind(self, binding: Binding) -> None:
-        scope = binding.scope.shared.get(binding.name, binding.scope)
+        scope = binding.scope.owner(binding.name)
         scope.bindings.setdefault(binding.name, []).append(binding)
         if binding.statement is not None:
             self.index._own.setdefault(binding.statement, []).append(binding)
@@ -229,7 +229,7 @@ class Walk:
         index = self.index
         index.parents[node] = parent
         if isinstance(node, (ast.Name, ast.Attribute)):
-            if isinstance(node.ctx, ast.Load):
+            if not isinstance(node.ctx, ast.Store):  # to delete a name is to use it
                 index.chains.append(node)
             while isinstance(node, ast.Attribute):
                 index.parents[node.value] = node

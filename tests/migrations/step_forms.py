@@ -100,7 +100,7 @@ OUTSIDE = {
     "tf.group of another op": (
         """
         update_op = tf.cond(flag, lambda: opt.apply_gradients(gvs, global_step=gs), tf.no_op)
-        op = tf.group(update_op, [gs.assign(gs + 1)])
+        op = tf.group(update_op, [gs.assign(tf.cond(flag, lambda: gs + 1, lambda: gs))])
         return op
         """,
         """

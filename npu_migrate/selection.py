@@ -1,0 +1,89 @@
+"""What ``--select`` and ``--ignore`` leave of a plan.
+
+The changes of some families make one whole: with a loss-scaled optimizer that is not nested in the
+distributed one, or a step that is moved at one end only, a script would train otherwise than
+before. Their rules are therefore always judged, and their changes are done all or none.
+"""
+
+import re
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import FrozenSet, Iterable, Iterator, List, Tuple
+
+from npu_migrate.plan import AddImport, Edit, Finding, Plan, Status
+from npu_migrate.rules import Rules
+
+TOGETHER = ("NPU1", "NPU2", "NPU3")
+"""How the codes start whose changes belong together."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The codes that were chosen, and those whose changes belong to theirs but were not."""
+
+    codes: FrozenSet[str]
+    missing: Tuple[str, ...] = ()
+
+    def completed(self, changing: Iterable[str]) -> "Selection":
+        """The selection in a run in which the rules of the codes ``changing`` change something."""
+        missing = {code for code in changing if _is_coupled(code) and code not in self.codes}
+        return replace(self, missing=tuple(sorted(missing)))
+
+    def cut(self, plan: Plan) -> Plan:
+        """The chosen findings of a plan, and the edits that can be done without the others."""
+        chosen = [finding for finding in plan.findings if finding.code in self.codes]
+        if not self.missing:
+            return replace(plan, findings=chosen)
+        kept = Plan([self._left(finding) for finding in chosen])
+        kept.edits = [
+            edit
+            for number, edit in enumerate(plan.edits)
+            if number in plan.owners and not _is_coupled(plan.owners[number].code)
+        ]
+        kept.edits += _imports_for(kept.edits, plan)
+        return kept
+
+    def _left(self, finding: Finding) -> Finding:
+        if finding.status is not Status.MIGRATED or not _is_coupled(finding.code):
+            return finding
+        families = {code[: len(TOGETHER[0])] for code in (finding.code, *self.missing)}
+        return replace(
+            finding,
+            status=Status.MANUAL,
+            message=f"{finding.message} (not done: only together with what is not selected)",
+            remedy=f"select {','.join(sorted(families))}",
+        )
+
+
+def judged(rules: Rules, chosen: Rules) -> Rules:
+    """The rules by which a plan is made: the chosen ones and all whose changes belong together."""
+    coupled = [rule for code, rule in rules.select().by_code.items() if _is_coupled(code)]
+    both = {rule.code: rule for rule in (*coupled, *chosen.by_code.values())}
+    return Rules.of(both.values(), rules.canonical, rules.exact)
+
+
+def _is_coupled(code: str) -> bool:
+    return code.startswith(TOGETHER)
+
+
+def _imports_for(edits: List[Edit], plan: Plan) -> List[AddImport]:
+    """The imports of a plan that the code of ``edits`` reads."""
+    words = {word for text in _texts(edits) for word in re.findall(r"\w+", text)}
+    imports = [edit for edit in plan.edits if isinstance(edit, AddImport)]
+    return [edit for edit in imports if _bound(edit) in words]
+
+
+def _bound(edit: AddImport) -> str:
+    return edit.asname or edit.name or edit.module.partition(".")[0]
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The code in edits; what stands in the script itself is no text here."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+    elif is_dataclass(value):
+        yield from _texts([getattr(value, f.name) for f in fields(value)])
