@@ -1,12 +1,13 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from npu_migrate import __version__, cli, engine, sources
+from npu_migrate import __version__, cli, engine, rules, sources
 from npu_migrate.rules import load
 
 pytestmark = pytest.mark.usefixtures("words")
@@ -268,20 +269,25 @@ def test_links_that_lead_round(make, read, run, folder):
 
 
 def test_a_read_only_file(public, ordinary_user, run, monkeypatch):
-    monkeypatch.chdir(public)
+    rules_home = public / "rules"  # the checkout may lie in a folder that is closed to others
+    shutil.copytree(str(rules._shipped()), str(rules_home))
+    monkeypatch.setattr(rules, "_HOMES", (rules_home,))
+    scripts = public / "scripts"
+    scripts.mkdir()
+    monkeypatch.chdir(scripts)
     for name in ("a.py", "b.py"):
-        (public / name).write_bytes(MIGRATED)
-    (public / "a.py").chmod(0o444)
-    (public / "b.py").chmod(0o666)
-    public.chmod(0o777)
-    run("--check", ".")  # imports what an ordinary user may not be able to
+        (scripts / name).write_bytes(MIGRATED)
+    (scripts / "a.py").chmod(0o444)
+    (scripts / "b.py").chmod(0o666)
+    scripts.chmod(0o777)
+    run(".", "--diff")  # imports what an ordinary user may not be able to
     with ordinary_user():
         outcome = run(".")
     assert outcome.status == 2
     assert "a.py: error: cannot be written: permission denied" in outcome.err
     assert outcome.out.endswith("1 of 2 files changed, 1 migrated, 1 error\n")
-    assert (public / "a.py").read_bytes() == MIGRATED
-    assert b"NPU" in (public / "b.py").read_bytes()
+    assert (scripts / "a.py").read_bytes() == MIGRATED
+    assert b"NPU" in (scripts / "b.py").read_bytes()
     assert sorted(os.listdir(".")) == ["a.py", "b.py"]
 
 
