@@ -79,6 +79,8 @@ def find(paths: Sequence[str]) -> Tuple[List[Source], List[SourceError]]:
     for path in paths:
         search.add(os.path.normpath(path))
     search.follow_links()
+    if paths and not search.sources and not search.errors:
+        search.errors.append(_no_scripts(paths[0]))
     return search.sources, search.errors
 
 
@@ -118,8 +120,7 @@ class _Search:
             met = self._met
             self._add_folder(path, os.path.realpath(path))
             if self._met == met:
-                remedy = "name the folder or the files that hold the scripts"
-                self.errors.append(SourceError(path, "no Python files here", remedy))
+                self.errors.append(_no_scripts(path))
         elif os.path.isfile(path):
             self._add_file(path, os.path.realpath(path))
         else:
@@ -347,6 +348,11 @@ def unusable(path: str, error: OSError, what: str = "read") -> SourceError:
             return SourceError(path, f"cannot be {what}: {message}", remedy)
     reason = (error.strerror or str(error)).lower()
     return SourceError(path, f"cannot be {what}: {reason}", "check the file and its disk")
+
+
+def _no_scripts(path: str) -> SourceError:
+    remedy = "name the folder or the files that hold the scripts"
+    return SourceError(path, "no Python files here", remedy)
 
 
 def _no_file(path: str) -> SourceError:

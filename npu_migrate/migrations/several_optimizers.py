@@ -40,9 +40,24 @@ class SeveralOptimizers:
 
     def _wraps_of(self, element: ast.expr) -> List[FrozenSet[ast.Call]]:
         """For each training op in a value, the wraps that its optimizer may have gone through."""
-        uses = self.optimizers.derives_from(element, (), ("minimize", "apply_gradients"))
+        uses = [
+            use
+            for value in self._values(element)
+            for use in self.optimizers.derives_from(value, (), ("minimize", "apply_gradients"))
+        ]
         found = [frozenset(self.optimizers.scalings(self.optimizers.receiver(u))) for u in uses]
         return [wraps for wraps in found if wraps]
+
+    def _values(self, element: ast.expr) -> List[ast.expr]:
+        """What is fetched; of ``model.train_op`` all that a class of the file assigns to it."""
+        if not isinstance(element, ast.Attribute) or self.index.self_attribute(element):
+            return [element]
+        return [
+            binding.value
+            for (_, name), bindings in self.index.attributes.items()
+            for binding in bindings
+            if name == element.attr and binding.value is not None
+        ]
 
     def _apart(self, optimizers: List[FrozenSet[ast.Call]]) -> List[FrozenSet[ast.Call]]:
         """The optimizers that have no wrap in common and may run on one path."""

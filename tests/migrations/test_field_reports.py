@@ -520,6 +520,25 @@ def test_one_overflow_register_for_two_managers():
     assert "10, 11" in finding.message
 
 
+MODEL = with_bridge("""
+    class Gan(object):
+        def build(self, first, second):
+            d = NPULossScaleOptimizer(tf.train.AdamOptimizer(), first)
+            g = NPULossScaleOptimizer(tf.train.AdamOptimizer(), second)
+            self.d_train, self.losses = d.minimize(self.d_loss), []
+            self.g_train = g.minimize(self.g_loss)
+
+
+    def train(session, gan):
+        session.run([gan.d_train, gan.losses])
+        session.run([gan.d_train, gan.g_train])  #! NPU119
+    """)
+
+
+def test_training_ops_kept_by_a_model_share_the_overflow_register():
+    untouched(MODEL)
+
+
 @pytest.mark.parametrize(
     "scaled",
     [

@@ -268,6 +268,14 @@ def test_links_that_lead_round(make, read, run, folder):
     assert "b.py: error: a link that leads nowhere" in outcome.err
 
 
+def test_a_folder_with_nothing_but_a_link_that_leads_round(run, folder):
+    (folder / "inner").mkdir()
+    (folder / "inner" / "loop").symlink_to("../inner")
+    outcome = run("inner")
+    assert outcome.status == 2
+    assert "inner: error: no Python files here" in outcome.err
+
+
 def test_a_read_only_file(public, ordinary_user, run, monkeypatch):
     rules_home = public / "rules"  # the checkout may lie in a folder that is closed to others
     shutil.copytree(str(rules._shipped()), str(rules_home))
