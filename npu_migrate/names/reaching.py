@@ -17,7 +17,10 @@ class Reaching(Tables):
 
     def bindings(self, name: ast.Name) -> List[Binding]:
         """The bindings whose value a read of ``name`` may see (empty: builtin or unbound)."""
-        return self.bindings_at(name.id, name)
+        found = self._bindings.get(name)
+        if found is None:
+            found = self._bindings[name] = self.bindings_at(name.id, name)
+        return found
 
     def bindings_at(self, name: str, node: ast.AST) -> List[Binding]:
         """The bindings of ``name`` that reach the place of ``node``."""

@@ -41,6 +41,7 @@ class Tables:
         """Name -> the scope that evaluates it and the statement that holds it."""
         self.stars: List[Tuple[Scope, str]] = []
         self._cache: Dict[ast.AST, Resolution] = {}
+        self._bindings: Dict[ast.Name, List[Binding]] = {}
         self._scope_of: Dict[ast.AST, Scope] = {}
         self.root = Scope(tree, None, module)
 

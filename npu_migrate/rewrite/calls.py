@@ -3,11 +3,11 @@
 from typing import List, Mapping, Optional, Sequence, Set
 
 import libcst as cst
-from libcst import matchers as m
 
 from npu_migrate.plan import Argument
 from npu_migrate.rewrite.commas import Brackets, appended, inserted, without
 from npu_migrate.rewrite.errors import CannotPlace
+from npu_migrate.rewrite.nodes import holds
 from npu_migrate.rewrite.parentheses import fit, in_parentheses
 from npu_migrate.rewrite.templates import expression
 
@@ -27,7 +27,7 @@ def edit_call(
     ``call.args`` that go in any case.
     """
     if callee:
-        if m.findall(call.func, m.Comment()):
+        if holds(call.func, cst.Comment):
             raise CannotPlace("a comment stands inside the name that is replaced")
         call = call.with_changes(func=fit(expression(callee, {}), call, "func"))
     present = [(argument, _find(call.args, argument)) for argument in arguments]

@@ -1,7 +1,7 @@
 """Rebuilding a libcst node with other children."""
 
 from dataclasses import fields
-from typing import Callable, Dict, TypeVar
+from typing import Callable, Dict, Type, TypeVar
 
 import libcst as cst
 
@@ -25,6 +25,11 @@ def with_children(node: Node, change: Change) -> Node:
             if any(one is not other for one, other in zip(several, value)):
                 changes[field.name] = several
     return node.with_changes(**changes) if changes else node
+
+
+def holds(node: cst.CSTNode, kind: Type[cst.CSTNode]) -> bool:
+    """Whether a node is of a kind, or one inside it."""
+    return isinstance(node, kind) or any(holds(child, kind) for child in node.children)
 
 
 def _changed(item: object, field: str, change: Change) -> object:
