@@ -3,7 +3,7 @@
 CURRENT := .venv/ready
 TENSORFLOW := .venv37/ready
 INPUTS := pyproject.toml setup.py scripts/setup.sh
-TOOL_TESTS := tests --ignore=tests/runtime
+TOOL_TESTS := tests --ignore=tests/runtime --ignore=tests/samples
 
 .PHONY: help setup demo test test-current test-37 test-runtime lint format bench clean
 
@@ -20,8 +20,8 @@ $(TENSORFLOW): $(INPUTS) constraints/python37.txt
 	scripts/setup.sh tensorflow
 	@touch $@
 
-demo: $(CURRENT) ## migrate a sample and show the diff
-	@scripts/demo.sh
+demo: $(CURRENT) $(TENSORFLOW) ## migrate the BERT sample, train both, compare
+	@.venv/bin/python scripts/demo.py
 
 test: test-current test-37 test-runtime ## all tests, on a current Python and on 3.7
 
@@ -32,7 +32,7 @@ test-37: $(TENSORFLOW)
 	.venv37/bin/python -m pytest -n 2 $(TOOL_TESTS)
 
 test-runtime: $(TENSORFLOW)
-	.venv37/bin/python -m pytest tests/runtime
+	.venv37/bin/python -m pytest tests/runtime tests/samples
 
 lint: $(CURRENT) ## ruff and mypy
 	.venv/bin/ruff check .
