@@ -69,8 +69,7 @@ def create_optimizer(loss, init_lr, num_train_steps, num_warmup_steps, hvd=None,
   if hvd is not None:
     compression = Compression.fp16 if FLAGS.fp16_allreduce else Compression.none
   if hvd is not None and (num_accumulation_steps == 1 or not allreduce_post_accumulation):
-    optimizer = NPUDistributedOptimizer(
-        optimizer)
+    optimizer = NPUDistributedOptimizer(optimizer)
 
   if use_fp16:
     loss_scaler = ExponentialUpdateLossScaleManager(

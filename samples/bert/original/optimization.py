@@ -65,8 +65,7 @@ def create_optimizer(loss, init_lr, num_train_steps, num_warmup_steps, hvd=None,
   if hvd is not None:
     compression = Compression.fp16 if FLAGS.fp16_allreduce else Compression.none
   if hvd is not None and (num_accumulation_steps == 1 or not allreduce_post_accumulation):
-    optimizer = hvd.DistributedOptimizer(
-        optimizer, sparse_as_dense=True, compression=compression)
+    optimizer = hvd.DistributedOptimizer(optimizer, sparse_as_dense=True, compression=compression)
 
   if use_fp16:
     loss_scaler = tf.train.experimental.DynamicLossScale(
