@@ -263,7 +263,10 @@ class Distribution:
             local = self.context.local(vocabulary.ADAPTER, part)
             self.context.discard(part)
             self.context.plan.edits.append(ReplaceExpression(part, local))
-        return DropImport(node, binding.alias) if spelled else None
+        taken = f"{self.index.module}.{binding.name}" in self.context.run.taken
+        if not spelled and (taken or self.index.reads(binding)):
+            return None
+        return DropImport(node, binding.alias)
 
     def _still_read(self, binding: Binding) -> bool:
         reads = self.index.reads(binding)

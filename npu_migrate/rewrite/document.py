@@ -167,6 +167,8 @@ def _pieces(text: str, statements: Sequence[ast.stmt]) -> List[Piece]:
 
 def _small_pieces(text: str, statements: Sequence[ast.stmt]) -> Iterator[Piece]:
     lines = _LINE.findall(text)
+    if "\r" in text and "\n" not in text:
+        raise RewriteError("its lines end in carriage returns without line feeds")
     style = _style(lines, statements)
     done = 0
     for start, end, group in _groups(lines, statements):

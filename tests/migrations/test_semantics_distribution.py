@@ -130,6 +130,16 @@ def test_import_of_horovod_without_another_name():
     assert "ops_adapter.init()" in outcome.text and "print(ops_adapter.size())" in outcome.text
 
 
+def test_unread_import_of_horovod_without_another_name():
+    outcome = migrate("""
+        import horovod.tensorflow
+        import tensorflow as tf
+
+        optimizer = tf.train.AdamOptimizer(0.1)
+        """)
+    assert "horovod" not in outcome.text
+
+
 def test_star_import_of_horovod_is_reported():
     outcome = migrate("from horovod.tensorflow import *\n\nprint(size())\n")
     assert [(f.line, f.code[:4]) for f in outcome.findings if f.line == 1] == [(1, "NPU2")]

@@ -125,6 +125,12 @@ def test_a_statement_that_libcst_can_not_take_is_named() -> None:
         edited(data, without(1))
 
 
+def test_a_file_of_carriage_returns_alone_is_refused() -> None:
+    data = b"a\rb\r"
+    with pytest.raises(RewriteError, match="without line feeds"):
+        edited(data, without(1))
+
+
 def test_a_lone_carriage_return_inside_a_statement_is_named() -> None:
     data = b"a\nif b:\r  c\n"
     with pytest.raises(RewriteError, match="carriage return"):
