@@ -180,8 +180,7 @@ def run(command):
         list(map(str, command)),
         cwd=ROOT,
         env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     if done.returncode not in (0, 1):
