@@ -19,7 +19,7 @@ _NEEDED = {"tensorflow": "TensorFlow 1.15", "horovod": "Horovod", "sklearn": "sc
 _missing = [what for module, what in _NEEDED.items() if importlib.util.find_spec(module) is None]
 
 needs_tensorflow = pytest.mark.skipif(
-    bool(_missing), reason=f"trains, which needs {' and '.join(_missing)} (make test-samples)"
+    bool(_missing), reason=f"trains, which needs {' and '.join(_missing)}"
 )
 
 
