@@ -1,0 +1,260 @@
+"""What the properties once found, shrunk: each holds all promises, and what else is said here."""
+
+from textwrap import dedent
+from typing import Dict, Union
+
+import pytest
+from promises import Result, check
+
+
+def checked(files: Union[str, Dict[str, str]]) -> Dict[str, Result]:
+    if isinstance(files, str):
+        files = {"train.py": files}
+    return check({path: dedent(text).encode() for path, text in files.items()})
+
+
+def text(script: str) -> str:
+    """What becomes of one script."""
+    return checked(script)["train.py"].after.decode()
+
+
+MIXED = "from tensorflow.contrib import mixed_precision as mp\n"
+
+
+def test_a_name_from_a_submodule_of_the_same_name_that_is_not_there() -> None:
+    package = "from .ext import ext\nopt = ext().minimize()\n"
+    checked({"setup.py": "", "pkg/__init__.py": package})
+    checked({"setup.py": "", "pkg/__init__.py": "from .user import *\n", "pkg/user.py": package})
+
+
+def test_an_import_of_horovod_goes_with_its_last_use() -> None:
+    after = text("from horovod import tensorflow as hvd\nopt = hvd.DistributedOptimizer(opt)\n")
+    assert "hvd" not in after and "ops_adapter" not in after
+    after = text("import os, horovod.tensorflow as hv\nprint(os, hv.DistributedOptimizer(opt))\n")
+    assert "import os\n" in after and "hv." not in after and "as hv" not in after
+
+
+def test_the_adapter_is_imported_once() -> None:
+    after = text(
+        """\
+        import tensorflow as tf
+        import horovod.tensorflow
+        manager = tf.contrib.mixed_precision.FixedLossScaleManager(8)
+        opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, manager)
+        """
+    )
+    assert after.count("import ops_adapter") == 1
+
+
+def test_the_rank_of_a_broadcast_under_the_dotted_name_of_horovod() -> None:
+    after = text(
+        """\
+        import horovod.tensorflow
+        print(horovod.tensorflow.rank())
+        hooks.append(horovod.tensorflow.BroadcastGlobalVariablesHook(0))
+        """
+    )
+    assert "NPUBroadcastGlobalVariablesHook(0, ops_adapter.rank())" in after
+
+
+def test_new_code_uses_the_name_of_tensorflow_that_stays() -> None:
+    after = text(
+        """\
+        import tensorflow.contrib.mixed_precision
+        import tensorflow as tf
+        with tf.control_dependencies(update_ops):
+            if FLAGS:
+                m = tensorflow.contrib.mixed_precision.ExponentialUpdateLossScaleManager(8, 9)
+        """
+    )
+    assert "with tf.control_dependencies(None):" in after
+    after = text(
+        """\
+        import tensorflow.contrib.mixed_precision
+        from tensorflow.compat import v1 as tf1
+        class Own(tf1.train.Optimizer):
+            def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+                return tf1.group(*[v.assign_sub(g) for g, v in grads_and_vars])
+        opt = tensorflow.contrib.mixed_precision.LossScaleOptimizer(Own(False, 'own'), manager)
+        train_op = opt.minimize(loss, global_step=step)
+        train_op = tf1.group(train_op, tf1.assign(step, step + 1))
+        """
+    )
+    assert "tf1.control_dependencies([update_op])" in after
+
+
+def test_a_star_import_of_the_classes_goes_with_the_last_of_them() -> None:
+    after = text(
+        """\
+        from tensorflow.contrib.mixed_precision import *
+        manager = FixedLossScaleManager(8)
+        """
+    )
+    assert "*" not in after
+
+
+def test_an_unused_import_of_a_class_does_not_hide_the_new_one() -> None:
+    after = text(
+        """\
+        import tensorflow as tf
+        from tensorflow.contrib.mixed_precision import FixedLossScaleManager
+        opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, 8.)
+        """
+    )
+    assert after.count("import FixedLossScaleManager") == 1
+    after = text(
+        """\
+        import tensorflow
+        def f(opt):
+            from tensorflow.contrib.mixed_precision import FixedLossScaleManager
+            scale = tensorflow.train.experimental.FixedLossScale(8)
+            return tensorflow.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)
+        """
+    )
+    assert "tensorflow.contrib" not in after
+
+
+def test_the_arms_of_a_try() -> None:
+    checked(
+        MIXED
+        + """\
+try:
+    opt = mp.LossScaleOptimizer(base, manager)
+except ValueError:
+    opt = mp.LossScaleOptimizer(base, other)
+"""
+    )
+
+
+def test_a_statement_of_several_lines_beside_another() -> None:
+    after = text(
+        MIXED
+        + """\
+print(
+    a); a = mp.LossScaleOptimizer(a, m)
+b = mp.LossScaleOptimizer(b,
+    m); print(b)
+c = mp.LossScaleOptimizer \\
+  (c, m); print(c)
+with tf.control_dependencies(update_ops):
+    n = mp.ExponentialUpdateLossScaleManager(2 ** 15,
+      1000); d = mp.LossScaleOptimizer(d, n)
+"""
+    )
+    assert "mp." not in after
+
+
+def test_classes_that_are_each_others_base() -> None:
+    checked(
+        """\
+        class One(Other):
+            def apply_gradients(self, grads_and_vars, global_step=None):
+                return super().apply_gradients(grads_and_vars, global_step)
+        class Other(One):
+            pass
+        train_op = tf.cond(ready, lambda: One().apply_gradients(gvs), tf.no_op)
+        """
+    )
+
+
+def test_an_optimizer_of_an_outer_scope_is_not_bound_anew() -> None:
+    checked(
+        """\
+        import tensorflow as tf
+        opt_tmp = tf.train.AdamOptimizer(0.1)
+        def wrapped(manager):
+            opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt_tmp, manager)
+            return opt
+        """
+    )
+
+
+@pytest.mark.parametrize("header", ["while x:", "for _ in range(2):"])
+def test_a_loop_averages_once(header: str) -> None:
+    after = text(
+        f"""\
+        import tensorflow as tf
+        {header}
+            opt = tf.contrib.mixed_precision.LossScaleOptimizer(base, manager)
+        """
+    )
+    assert "base = NPUDistributedOptimizer(base)" not in after
+
+
+def test_a_manager_that_a_loop_may_not_bind() -> None:
+    checked(
+        """\
+        import tensorflow as tf
+        while x:
+            if FLAGS:
+                manager = tf.contrib.mixed_precision.FixedLossScaleManager(8)
+        opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, manager)
+        """
+    )
+
+
+def test_an_import_that_stands_twice_goes_twice() -> None:
+    after = text(
+        """\
+        from tensorflow.contrib import mixed_precision
+        from tensorflow.contrib import mixed_precision
+        manager = mixed_precision.FixedLossScaleManager(8)
+        """
+    )
+    assert "contrib" not in after
+
+
+def test_horovod_stays_imported_for_a_parameter_that_is_left() -> None:
+    checked(
+        """\
+        import horovod.tensorflow as hvd
+        def train(opt, hvd=None):
+            opt = hvd.DistributedOptimizer(opt, backward_passes_per_step=4)
+            return tf.contrib.mixed_precision.LossScaleOptimizer(opt, manager)
+        print(hvd.DistributedOptimizer(base))
+        """
+    )
+    checked(
+        """\
+        import horovod.tensorflow as hvd
+        from tensorflow.train.experimental import enable_mixed_precision_graph_rewrite
+        train(hvd.DistributedOptimizer(opt))
+        def train(opt, hvd=None):
+            scaled = enable_mixed_precision_graph_rewrite(opt)
+            opt = scaled
+            opt = hvd.DistributedOptimizer(opt)
+        """
+    )
+
+
+def test_what_stays_of_a_star_import_keeps_its_class() -> None:
+    after = text(
+        """\
+        import horovod.tensorflow as hvd
+        import tensorflow as tf
+        from tensorflow.contrib.mixed_precision import *
+        def migrated(opt):
+            scale = tf.train.experimental.DynamicLossScale()
+            return tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)
+        def left(opt):
+            manager = ExponentialUpdateLossScaleManager(2, 9)
+            opt = LossScaleOptimizer(opt, manager, *KWARGS)
+            return hvd.DistributedOptimizer(opt)
+        """
+    )
+    if "import *" in after:
+        assert "import ExponentialUpdateLossScaleManager\n" not in after
+
+
+def test_a_comment_in_a_dotted_name() -> None:
+    checked(
+        """\
+        import tensorflow as tf
+        try:
+            opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(
+                opt, tf.train.experimental.  # note
+                FixedLossScale(8))
+        except ValueError:
+            manager = tf.contrib.mixed_precision.FixedLossScaleManager(8)
+        """
+    )
