@@ -4,8 +4,10 @@ CURRENT := .venv/ready
 TENSORFLOW := .venv37/ready
 INPUTS := pyproject.toml setup.py scripts/setup.sh
 TOOL_TESTS := tests --ignore=tests/runtime --ignore=tests/samples
+SAMPLES := bert resnet50
+UNTRAINED := tests/samples/test_migrated.py tests/samples/test_bridge_names.py
 
-.PHONY: help setup demo test test-current test-37 test-runtime lint format bench clean
+.PHONY: help setup demo test test-current test-37 test-runtime samples lint format bench clean
 
 help:
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -27,12 +29,19 @@ test: test-current test-37 test-runtime ## all tests, on a current Python and on
 
 test-current: $(CURRENT)
 	.venv/bin/python -m pytest -n 2 $(TOOL_TESTS)
+	.venv/bin/python -m pytest $(UNTRAINED)
 
 test-37: $(TENSORFLOW)
 	.venv37/bin/python -m pytest -n 2 $(TOOL_TESTS)
 
 test-runtime: $(TENSORFLOW)
 	.venv37/bin/python -m pytest tests/runtime tests/samples
+
+samples: $(CURRENT) ## migrate the samples anew
+	@for sample in $(SAMPLES); do \
+	  rm -rf samples/$$sample/migrated; \
+	  .venv/bin/npu-migrate -q samples/$$sample/original -o samples/$$sample/migrated || exit 1; \
+	done
 
 lint: $(CURRENT) ## ruff and mypy
 	.venv/bin/ruff check .

@@ -52,7 +52,7 @@ setup_current() {
 setup_tensorflow() {
   make_venv .venv37 3.7
   install .venv37 --constraint constraints/python37.txt --editable ".[dev,tensorflow]" \
-    setuptools wheel cffi cloudpickle psutil
+    setuptools wheel cffi cloudpickle psutil scikit-learn
   .venv37/bin/python -c "import horovod.tensorflow" >/dev/null 2>&1 || build_horovod
 }
 

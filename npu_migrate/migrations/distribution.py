@@ -271,7 +271,23 @@ class Distribution:
     def _still_read(self, binding: Binding) -> bool:
         reads = self.index.reads(binding)
         taken = f"{self.index.module}.{binding.name}" in self.context.run.taken
-        return taken or not reads or any(not self.context.without(read) for read in reads)
+        if taken or not reads or self._names_a_parameter(binding.name):
+            return True
+        return any(not self.context.without(read) for read in reads)
+
+    def _names_a_parameter(self, name: str) -> bool:
+        """Whether a parameter of that name is Horovod too, and is still read.
+
+        Without the import a later run could not tell what the parameter is.
+        """
+        for chain in self.index.chains:
+            root: ast.AST = chain
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id == name and self.context.stands(root):
+                if any(bound.parameter for bound in self.index.bindings(root)):
+                    return True
+        return False
 
     # A script that was never distributed ------------------------------------------------------
 

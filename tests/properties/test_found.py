@@ -216,6 +216,14 @@ def test_horovod_stays_imported_for_a_parameter_that_is_left() -> None:
     )
     checked(
         """\
+        import horovod.tensorflow
+        def train(opt, hvd):
+            opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
+            opt = hvd.DistributedOptimizer(opt, *KWARGS)
+        """
+    )
+    checked(
+        """\
         import horovod.tensorflow as hvd
         from tensorflow.train.experimental import enable_mixed_precision_graph_rewrite
         train(hvd.DistributedOptimizer(opt))
@@ -247,14 +255,12 @@ def test_what_stays_of_a_star_import_keeps_its_class() -> None:
 
 
 def test_a_comment_in_a_dotted_name() -> None:
-    checked(
+    after = text(
         """\
-        import tensorflow as tf
-        try:
-            opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(
-                opt, tf.train.experimental.  # note
-                FixedLossScale(8))
-        except ValueError:
-            manager = tf.contrib.mixed_precision.FixedLossScaleManager(8)
+        import tensorflow.compat.v1 as tf
+        scaler = (tf.train.experimental.  # note
+            FixedLossScale(8))
+        opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scaler)
         """
     )
+    assert "experimental" not in after
