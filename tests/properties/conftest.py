@@ -10,6 +10,6 @@ COMMON = {
     "phases": (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
 }
 
-settings.register_profile("short", max_examples=60, **COMMON)
+settings.register_profile("short", max_examples=120, **COMMON)
 settings.register_profile("long", max_examples=5000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
