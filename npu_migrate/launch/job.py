@@ -85,15 +85,14 @@ def run_ranks(command: List[str], environments: Dict[int, Dict[str, str]]) -> Op
       Interrupted: the job was asked to end, and has.
     """
     output, first = RankOutput(), FirstFailure()
-    processes = {
-        rank: start(command, variables) for rank, variables in sorted(environments.items())
-    }
-    readers = [
-        reader
-        for rank, process in processes.items()
-        for reader in _readers(rank, process, output, first)
-    ]
-    with ending(list(processes.values())):
+    processes: Dict[int, subprocess.Popen[str]] = {}
+    readers: List[threading.Thread] = []
+    started: List[subprocess.Popen[str]] = []
+    with ending(started):
+        for rank, variables in sorted(environments.items()):
+            processes[rank] = start(command, variables)
+            started.append(processes[rank])
+            readers += _readers(rank, processes[rank], output, first)
         _wait(processes, first)
     for reader in readers:
         reader.join(GRACE)
@@ -120,6 +119,8 @@ def start(command: List[str], variables: Dict[str, str]) -> "subprocess.Popen[st
 @contextlib.contextmanager
 def ending(processes: List["subprocess.Popen[str]"]) -> Iterator[None]:
     """Ends the processes when the block does, however it does; SIGTERM is like Ctrl-C.
+
+    The block may start processes and add them to the list.
 
     Raises:
       Interrupted: Ctrl-C, or a signal to terminate.

@@ -71,7 +71,8 @@ def _is_unused(context: Context, binding: Binding) -> bool:
         return False
     if target == "tensorflow" and binding.name == target:
         return _spelling_is_unused(context, binding, context.index.reads_of(binding.name))
-    reads = context.index.reads(binding)
+    twins = [b for b in binding.scope.bindings[binding.name] if b.target == binding.target]
+    reads = [read for twin in twins for read in context.index.reads(twin)]
     return bool(reads) and all(context.without(read) for read in reads)
 
 

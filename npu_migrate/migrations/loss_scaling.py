@@ -22,7 +22,7 @@ from npu_migrate.migrations.managers import Managers
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.verdicts import RULES, Verdicts
-from npu_migrate.names import dotted
+from npu_migrate.names import LOOPS, dotted
 from npu_migrate.plan import Argument, Edit, EditCall, ReplaceStatement, Status
 
 STRICTER = (
@@ -247,10 +247,22 @@ class LossScaling:
         if inner.id in targets:
             return True
         scope = self.index.scope(statement)
+        if inner.id not in scope.bindings or inner.id in scope.shared:
+            return False
+        if not self._is_bound_in_same_loop(inner, statement):
+            return False
         return not any(
             self.index.scope(read) is not scope or _position(read) > _position(inner)
             for read in self.index.reads_of(inner.id)
             if read is not inner
+        )
+
+    def _is_bound_in_same_loop(self, inner: ast.Name, statement: ast.stmt) -> bool:
+        """Whether each pass of a loop around a wrap begins with a new inner optimizer."""
+        loop = next((n for n in self.index.ancestors(statement) if isinstance(n, LOOPS)), None)
+        return loop is None or all(
+            bound.statement is not None and self.index.inside(bound.statement, loop)
+            for bound in self.index.bindings(inner)
         )
 
 

@@ -8,7 +8,7 @@ calls that may have made it.
 
 import ast
 from dataclasses import dataclass
-from typing import Collection, Dict, Iterator, List, Mapping, Optional, Set, Union
+from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Union
 
 from npu_migrate.facts import ScalingFunction
 from npu_migrate.migrations import vocabulary
@@ -156,17 +156,21 @@ class Optimizers:
             if self.is_wrap(call, vocabulary.SCALED) or self._function(call) is not None
         ]
 
-    def always_scaled(self, node: ast.expr) -> bool:
-        """Whether a value has gone through loss scaling on every path."""
-        producers = self.producers(node)
-        return bool(producers) and all(self._is_scaled(producer) for producer in producers)
+    def always_scaled(self, node: ast.expr, around: FrozenSet[Producer] = frozenset()) -> bool:
+        """Whether a value has gone through loss scaling on every path.
 
-    def _is_scaled(self, producer: Producer) -> bool:
+        ``around`` are wraps that were gone through already: in a loop one may lead to itself.
+        """
+        producers = [producer for producer in self.producers(node) if producer not in around]
+        return bool(producers) and all(self._is_scaled(p, around) for p in producers)
+
+    def _is_scaled(self, producer: Producer, around: FrozenSet[Producer]) -> bool:
         if not isinstance(producer, ast.Call):
             return False
         if self.is_wrap(producer, vocabulary.SCALED) or self._function(producer) is not None:
             return True
-        return any(self.always_scaled(inner) for inner in self._inside(producer))
+        inside = self._inside(producer)
+        return any(self.always_scaled(inner, around | {producer}) for inner in inside)
 
     def distributions(self, node: ast.expr) -> List[ast.Call]:
         """The distributed wraps that a value may have gone through."""

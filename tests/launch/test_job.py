@@ -87,7 +87,10 @@ def test_ctrl_c_ends_all(tmp_path, number):
         "except Interrupted: print('interrupted')\n"
     )
     job = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, universal_newlines=True
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background
     )
     children = [int(job.stdout.readline().split()[1]) for _ in range(2)]
     job.send_signal(number)

@@ -1,4 +1,4 @@
-"""Profiles of hypothesis: short by default; ``HYPOTHESIS_PROFILE=long`` in the environment."""
+"""Profiles of hypothesis: short and always alike by default, long by ``HYPOTHESIS_PROFILE=long``."""
 
 import os
 
