@@ -115,6 +115,7 @@ def pairs(python: str, folder: Path, files: Sequence[str], count: int) -> "List[
 
 def _run(command: Sequence[str]) -> Cost:
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed tool is compiled
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(process.pid, 0)

@@ -165,7 +165,13 @@ class Context:
             for name, bindings in scope.bindings.items()
             if not all(self.gives_way(b) for b in bindings)
         }
-        return kept | self.claimed | {wanted.local for wanted in self.wanted}
+        return kept | self._taken_by_star() | self.claimed | {w.local for w in self.wanted}
+
+    def _taken_by_star(self) -> Set[str]:
+        """What ``from tensorflow.contrib.mixed_precision import *`` binds, in case it stays."""
+        modules = {self.index.canonical(f"{module}.x") for _, module in self.index.stars}
+        offered = {name.rpartition(".") for name in SAME_NAME}
+        return {name for module, _, name in offered if f"{module}.x" in modules}
 
     def gives_way(self, binding: Binding) -> bool:
         """Whether an import goes in any case, since the NPU's class has the same name."""

@@ -13,13 +13,16 @@ class Paths:
     def __init__(self, index: Index) -> None:
         self.index = index
 
-    def exclusive(self, left: ast.AST, right: ast.AST) -> bool:
-        """Whether no path runs both: other arms of an ``if``, or other branches of ``tf.cond``."""
+    def exclusive(self, left: ast.AST, right: ast.AST, in_one_pass: bool = False) -> bool:
+        """Whether no path runs both: other arms of an ``if``, or other branches of ``tf.cond``.
+
+        With ``in_one_pass`` a loop around both is not asked whether its next pass runs the other.
+        """
         first, second = self._spine(left), self._spine(right)
         common = [n for n in first if n in second]
         meeting = common[0]
         one, other = first[meeting], second[meeting]
-        if self._is_repeated(meeting):
+        if not in_one_pass and self._is_repeated(meeting):
             return False
         if isinstance(meeting, (ast.If, ast.IfExp)):
             return _arm(meeting, one) != _arm(meeting, other)

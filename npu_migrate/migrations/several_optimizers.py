@@ -100,7 +100,7 @@ class SeveralOptimizers:
         """Wraps that are not alternatives of each other (the arms of one ``if``)."""
         kept: List[ast.Call] = []
         for scaling in scalings:
-            if not any(self.paths.exclusive(scaling, other) for other in kept):
+            if not any(self.paths.exclusive(scaling, other, in_one_pass=True) for other in kept):
                 kept.append(scaling)
         return kept
 

@@ -1,5 +1,6 @@
 """The changes of a run as a unified diff, which ``git apply`` and ``patch -p1`` take."""
 
+import codecs
 import difflib
 import io
 import os
@@ -34,7 +35,8 @@ def _lines(result: FileResult) -> Iterator[str]:
 
 def _split(path: str, data: bytes) -> List[str]:
     """Lines that end with a line feed alone: what ``patch`` calls a line."""
-    return list(io.StringIO(decode(data, path), newline="\n"))
+    mark = "\ufeff" if data.startswith(codecs.BOM_UTF8) else ""
+    return list(io.StringIO(mark + decode(data, path), newline="\n"))
 
 
 def _painted(line: str, paint: Paint) -> str:

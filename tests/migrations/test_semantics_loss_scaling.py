@@ -169,7 +169,7 @@ def test_star_import():
         def build(opt):
             return LossScaleOptimizer(opt, FixedLossScaleManager(8))
         """)
-    assert scaled("opt", "FixedLossScaleManager(8)") in outcome.text
+    assert scaled("opt", "NPUFixedLossScaleManager(8)") in outcome.text
 
 
 def test_import_that_may_fail():

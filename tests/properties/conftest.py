@@ -1,4 +1,4 @@
-"""Profiles of hypothesis: short and always alike by default, long by ``HYPOTHESIS_PROFILE=long``."""
+"""Profiles of hypothesis: short and alike each time; ``HYPOTHESIS_PROFILE=long`` searches."""
 
 import os
 

@@ -255,8 +255,9 @@ def _emptied(lines: Sequence[LogicalLine]) -> List[LogicalLine]:
 def _gone(before: Sequence[LogicalLine], after: Sequence[LogicalLine], data: bytes) -> Set[str]:
     """Names with fewer assignments than before, where comments show the others."""
     fewer = Counter(_assigned(before)) - Counter(_assigned(after))
-    comments = b"\n".join(re.findall(rb"#.*", data))
-    return {n for n in fewer if re.search(rb"#.*\b%s\s*=" % n.encode(), comments)}
+    comments = [comment.strip(b"# \t\r\\") for comment in re.findall(rb"#.*", data)]
+    text = b" ".join(comments)  # a statement of several lines becomes as many comments
+    return {n for n in fewer if re.search(rb"\b%s\s*=" % n.encode(), text)}
 
 
 def _assigned(lines: Sequence[LogicalLine]) -> List[str]:
