@@ -245,3 +245,21 @@ def test_a_comment_in_a_dotted_name_is_not_lost() -> None:
     (result,) = checked(script).values()
     assert result.after == result.before
     assert len(result.left) == len(result.findings)
+
+
+@pytest.mark.parametrize("path", ["compat/__init__.py", "compat.py"])
+@pytest.mark.parametrize("names", ["*", "LossScaleOptimizer", "LossScaleOptimizer as LSO"])
+def test_what_a_facade_offers_to_others_stays(path: str, names: str) -> None:
+    facade = f"from tensorflow.contrib.mixed_precision import {names}\n"
+    assert checked({"setup.py": "", path: facade})[path].after.decode() == facade
+
+
+def test_two_wraps_in_a_loop_share_no_manager() -> None:
+    checked(
+        """\
+        import tensorflow.compat.v1 as v1
+        while FLAGS:
+            loss_scaler = 'dynamic'
+            opt = v1.train.experimental.MixedPrecisionLossScaleOptimizer(base, loss_scaler)
+        """
+    )
