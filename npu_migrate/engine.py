@@ -33,6 +33,7 @@ from npu_migrate.link import Programs, link_names, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.survey import name_facts, step_facts
+from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Project, Resolution, exports
 from npu_migrate.plan import Finding, Plan, Status
 from npu_migrate.rewrite import RewriteError, rewrite
@@ -308,7 +309,7 @@ def _unknown(name: str) -> Resolution:
 
 def _horovod_by_name(name: str) -> Resolution:
     """A parameter called ``hvd`` in a program that uses Horovod."""
-    if name.lstrip("_") in ("hvd", "horovod"):
+    if name.lstrip("_") in HOROVOD_NAMES:
         return Resolution(frozenset(("horovod.tensorflow",)), assumed=True)
     return _unknown(name)
 

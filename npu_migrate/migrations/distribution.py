@@ -266,17 +266,20 @@ class Distribution:
         taken = f"{self.index.module}.{binding.name}" in self.context.run.taken
         if not spelled and (taken or self.index.reads(binding)):
             return None
+        if self._has_parameter():
+            package, _, adapter = vocabulary.ADAPTER.rpartition(".")
+            return ReplaceImport(node, binding.alias, package, adapter, vocabulary.HOROVOD_NAMES[0])
         return DropImport(node, binding.alias)
 
     def _still_read(self, binding: Binding) -> bool:
         reads = self.index.reads(binding)
         taken = f"{self.index.module}.{binding.name}" in self.context.run.taken
-        if taken or not reads or self._names_a_parameter(binding.name):
+        if taken or not reads or self._has_parameter():
             return True
         return any(not self.context.without(read) for read in reads)
 
-    def _names_a_parameter(self, name: str) -> bool:
-        """Whether a parameter of that name is Horovod too, and is still read.
+    def _has_parameter(self) -> bool:
+        """Whether a parameter is Horovod by its name, and is still read.
 
         Without the import a later run could not tell what the parameter is.
         """
@@ -284,7 +287,9 @@ class Distribution:
             root: ast.AST = chain
             while isinstance(root, ast.Attribute):
                 root = root.value
-            if isinstance(root, ast.Name) and root.id == name and self.context.stands(root):
+            if not isinstance(root, ast.Name) or not self.context.stands(root):
+                continue
+            if root.id.lstrip("_") in vocabulary.HOROVOD_NAMES:
                 if any(bound.parameter for bound in self.index.bindings(root)):
                     return True
         return False

@@ -4,6 +4,8 @@ CONTRIB = "tensorflow.contrib.mixed_precision."
 EXPERIMENTAL = "tensorflow.train.experimental."
 BRIDGE = "npu_bridge.estimator.npu."
 HOROVOD = "horovod.tensorflow"
+HOROVOD_NAMES = ("hvd", "horovod")
+"""What parameters are called that take Horovod."""
 ADAPTER = "npu_migrate.runtime.ops_adapter"
 
 CONTRIB_OPTIMIZER = CONTRIB + "LossScaleOptimizer"
