@@ -50,7 +50,8 @@ def _stars(context: Context) -> List[Edit]:
         if context.index.canonical(f"{node.module}.x") != CONTRIB + ".x":
             continue
         reads = [read for name in OFFERED for read in context.index.reads_of(name)]
-        if all(context.without(read) for read in reads):
+        taken = any(f"{context.module}.{name}" in context.run.taken for name in OFFERED)
+        if reads and not taken and all(context.without(read) for read in reads):
             edits.append(RemoveStatement(node, comment=False))
     return edits
 
