@@ -4,7 +4,10 @@ from textwrap import dedent
 from typing import Dict, Union
 
 import pytest
-from promises import Result, check
+from promises import RULES, Result, check
+
+from npu_migrate import engine
+from npu_migrate.sources import Source
 
 
 def checked(files: Union[str, Dict[str, str]]) -> Dict[str, Result]:
@@ -263,3 +266,44 @@ def test_two_wraps_in_a_loop_share_no_manager() -> None:
             opt = v1.train.experimental.MixedPrecisionLossScaleOptimizer(base, loss_scaler)
         """
     )
+
+
+@pytest.mark.parametrize("given", ["", ", backward_passes_per_step=4"])
+def test_horovod_stays_imported_under_another_name(given: str) -> None:
+    checked(
+        f"""\
+        import tensorflow
+        import horovod.tensorflow as hv
+        opt = hv.DistributedOptimizer(opt)
+        def train(opt, hvd):
+            opt = tensorflow.train.experimental.MixedPrecisionLossScaleOptimizer(opt, 'dynamic')
+            return hvd.DistributedOptimizer(opt{given})
+        """
+    )
+
+
+def test_a_class_stays_as_it_is_while_its_user_can_not_be_rewritten() -> None:
+    """``except E :`` does not survive libcst, so the file with the step logic is left."""
+    files = {
+        "lamb.py": """\
+import tensorflow as tf
+class Own(tf.train.Optimizer):
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        return tf.group(*[v.assign_sub(g) for g, v in grads_and_vars])
+""",
+        "train.py": """\
+import lamb
+import tensorflow as tf
+from tensorflow.contrib import mixed_precision as mp
+def train(loss, step):
+    try:
+        opt = mp.LossScaleOptimizer(lamb.Own(False, 'own'), mp.FixedLossScaleManager(8))
+    except ValueError : raise
+    train_op = opt.minimize(loss, global_step=step)
+    return tf.group(train_op, step.assign(step + 1))
+""",
+    }
+    sources = [Source(path, code.encode()) for path, code in files.items()]
+    results = engine.migrate(sources, RULES, engine.Options())
+    changed = {result.path for result in results if result.before != result.after}
+    assert changed in (set(), set(files))
