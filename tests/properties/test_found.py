@@ -308,3 +308,28 @@ def train(loss, step):
     results = engine.migrate(sources, RULES, engine.Options())
     changed = {result.path for result in results if result.before != result.after}
     assert changed in (set(), set(files))
+
+
+def test_a_class_that_is_left_keeps_its_import() -> None:
+    after = text(
+        """\
+        from tensorflow.contrib.mixed_precision import ExponentialUpdateLossScaleManager
+        import horovod.tensorflow as hvd
+        from tensorflow import contrib
+        import tensorflow as tf
+        def migrated(opt):
+            scale = tf.train.experimental.DynamicLossScale()
+            return tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)
+        def left(opt, update_ops, hvd):
+            with tf.control_dependencies(update_ops):
+                manager = ExponentialUpdateLossScaleManager(2, 9)
+                opt = contrib.mixed_precision.LossScaleOptimizer(opt, manager)
+            return hvd.DistributedOptimizer(opt, backward_passes_per_step=4)
+        """
+    )
+    assert "from tensorflow.contrib.mixed_precision import Exponential" in after
+
+
+def test_an_import_of_horovod_that_stands_twice_goes_twice() -> None:
+    after = text("import horovod.tensorflow as hvd\n" * 2 + "opt = hvd.DistributedOptimizer(opt)\n")
+    assert "hvd" not in after
