@@ -169,6 +169,7 @@ class TestWithHorovod:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             universal_newlines=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # else ignored in jobs
         )
         for _ in range(2):
             assert "total" in job.stdout.readline()
