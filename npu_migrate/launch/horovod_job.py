@@ -6,15 +6,7 @@ import subprocess
 import sys
 from typing import List, Optional
 
-from npu_migrate.launch.job import (
-    GRACE,
-    Failure,
-    FirstFailure,
-    ending,
-    explain,
-    pump,
-    start,
-)
+from npu_migrate.launch.job import Failure, FirstFailure, ending_together, explain
 from npu_migrate.launch.output import RankOutput
 
 _RANK_LINE = re.compile(r"\[(\d+)\]<(stdout|stderr)>:(.*)", re.DOTALL)
@@ -59,12 +51,9 @@ def run_with_horovod(command: List[str], processes: int, hosts: Optional[str]) -
         if not first.is_mark(rank, text):
             output.line(rank, text, is_error)
 
-    launcher = start(_launcher(command, processes, hosts), {})
-    readers = [pump(launcher.stdout, handle), pump(launcher.stderr, handle)]
-    with ending([launcher]):
+    with ending_together() as start:
+        launcher = start(_launcher(command, processes, hosts), {}, handle, handle)
         _wait(launcher, first)
-    for reader in readers:
-        reader.join(GRACE)
     failure = first.get()
     if failure is not None:
         explain(failure, output)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from npu_migrate.launch.output import RankOutput
 from npu_migrate.launch.script import FAILURE_MARK
@@ -16,6 +16,9 @@ from npu_migrate.launch.script import FAILURE_MARK
 GRACE = 5.0
 #: Seconds that a rank which said that it failed gets to be gone.
 FAREWELL = 15.0
+
+_Handler = Callable[[str], None]
+_Start = Callable[[List[str], Dict[str, str], _Handler, _Handler], "subprocess.Popen[str]"]
 
 
 class Failure(NamedTuple):
@@ -86,53 +89,51 @@ def run_ranks(command: List[str], environments: Dict[int, Dict[str, str]]) -> Op
     """
     output, first = RankOutput(), FirstFailure()
     processes: Dict[int, subprocess.Popen[str]] = {}
-    readers: List[threading.Thread] = []
-    started: List[subprocess.Popen[str]] = []
-    with ending(started):
+    with ending_together() as start:
         for rank, variables in sorted(environments.items()):
-            processes[rank] = start(command, variables)
-            started.append(processes[rank])
-            readers += _readers(rank, processes[rank], output, first)
+            processes[rank] = start(command, variables, *_handlers(rank, output, first))
         _wait(processes, first)
-    for reader in readers:
-        reader.join(GRACE)
     failure = first.get()
     if failure is not None:
         explain(failure, output)
     return failure
 
 
-def start(command: List[str], variables: Dict[str, str]) -> "subprocess.Popen[str]":
-    """Starts a command in a process group of its own, with its output in pipes."""
-    return subprocess.Popen(
-        command,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
-        errors="replace",
-        start_new_session=True,
-    )
-
-
 @contextlib.contextmanager
-def ending(processes: List["subprocess.Popen[str]"]) -> Iterator[None]:
-    """Ends the processes when the block does, however it does; SIGTERM is like Ctrl-C.
+def ending_together() -> Iterator[_Start]:
+    """Ends what is started in the block when the block does, however it does.
 
-    The block may start processes and add them to the list.
+    SIGTERM is like Ctrl-C.
+
+    Yields:
+      A function that starts a command: `start(command, variables, on_output, on_error)`, with
+      variables besides those of this process, and what to do with each line that it prints.
 
     Raises:
       Interrupted: Ctrl-C, or a signal to terminate.
     """
+    processes: List[subprocess.Popen[str]] = []
+    readers: List[threading.Thread] = []
+
+    def start(
+        command: List[str], variables: Dict[str, str], on_output: _Handler, on_error: _Handler
+    ) -> "subprocess.Popen[str]":
+        process = _start(command, variables)
+        processes.append(process)
+        readers.append(_pump(process.stdout, on_output))
+        readers.append(_pump(process.stderr, on_error))
+        return process
+
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        yield
+        yield start
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:
         signal.signal(signal.SIGTERM, before)
         _end(processes)
+    for reader in readers:
+        reader.join(GRACE)
 
 
 def explain(failure: Failure, output: RankOutput) -> None:
@@ -147,7 +148,21 @@ def explain(failure: Failure, output: RankOutput) -> None:
     )
 
 
-def pump(stream: Any, handle: Any) -> threading.Thread:
+def _start(command: List[str], variables: Dict[str, str]) -> "subprocess.Popen[str]":
+    """Starts a command in a process group of its own, with its output in pipes."""
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        errors="replace",
+        start_new_session=True,
+    )
+
+
+def _pump(stream: Any, handle: _Handler) -> threading.Thread:
     """Hands each line of a stream to a function, in a thread of its own."""
 
     def read() -> None:
@@ -160,17 +175,12 @@ def pump(stream: Any, handle: Any) -> threading.Thread:
     return thread
 
 
-def _readers(
-    rank: int, process: "subprocess.Popen[str]", output: RankOutput, first: FirstFailure
-) -> List[threading.Thread]:
+def _handlers(rank: int, output: RankOutput, first: FirstFailure) -> Tuple[_Handler, _Handler]:
     def handle_error(text: str) -> None:
         if not first.is_mark(rank, text):
             output.line(rank, text, is_error=True)
 
-    return [
-        pump(process.stdout, lambda text: output.line(rank, text, is_error=False)),
-        pump(process.stderr, handle_error),
-    ]
+    return lambda text: output.line(rank, text, is_error=False), handle_error
 
 
 def _wait(processes: Dict[int, "subprocess.Popen[str]"], first: FirstFailure) -> None:

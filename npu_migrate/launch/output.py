@@ -19,7 +19,6 @@ class RankOutput:
 
     def line(self, rank: int, text: str, is_error: bool) -> None:
         """Prints one line of a rank, to standard error or standard output."""
-        text = text.rstrip("\n")
         with self._lock:
             self._tails[rank].append(text)
             print(f"[{rank}] {text}", file=sys.stderr if is_error else sys.stdout, flush=True)
