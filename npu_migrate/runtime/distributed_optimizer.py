@@ -1,16 +1,17 @@
 """The vendor's optimizer that averages gradients over the ranks."""
 
-from typing import Any, Callable, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Optional
 
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
 from npu_migrate.runtime.gradient_averaging import average
+from npu_migrate.runtime.inner_optimizer import AroundInnerOptimizer
 from npu_migrate.runtime.overflow.saturation import saturated
 from npu_migrate.runtime.overflow.source import Gradient, GradsAndVars
 
 
-class GradientAveragingOptimizer(tf.train.Optimizer):
+class GradientAveragingOptimizer(AroundInnerOptimizer, tf.train.Optimizer):
     """Averages the gradients of an inner optimizer over all ranks.
 
     Args:
@@ -21,7 +22,7 @@ class GradientAveragingOptimizer(tf.train.Optimizer):
 
     def __init__(self, optimizer: Any, name: str, average_one: Callable[[Gradient], Gradient]):
         super().__init__(use_locking=False, name=name)
-        self._optimizer = optimizer
+        self._opt = optimizer
         self._average_one = average_one
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
@@ -33,7 +34,7 @@ class GradientAveragingOptimizer(tf.train.Optimizer):
           Pairs of gradient and variable: dense gradients stay dense, sparse ones sparse with the
           slices of all ranks, None stays None. With one rank, what the inner optimizer computed.
         """
-        grads_and_vars = self._optimizer.compute_gradients(*args, **kwargs)
+        grads_and_vars = self._opt.compute_gradients(*args, **kwargs)
         if current_ranks().size == 1:
             return grads_and_vars
         with tf.name_scope(self._name + "_Allreduce"):
@@ -41,27 +42,6 @@ class GradientAveragingOptimizer(tf.train.Optimizer):
                 (None if gradient is None else self._average_one(gradient), var)
                 for gradient, var in saturated(grads_and_vars)
             ]
-
-    def apply_gradients(
-        self,
-        grads_and_vars: Iterable[Tuple[Gradient, Any]],
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
-    ) -> tf.Operation:
-        """See `tf.train.Optimizer`; done by the inner optimizer."""
-        return self._optimizer.apply_gradients(list(grads_and_vars), global_step, name)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> List[str]:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._optimizer.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> List[Any]:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._optimizer.variables()
 
 
 class NPUDistributedOptimizer(GradientAveragingOptimizer):

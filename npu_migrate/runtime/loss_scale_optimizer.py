@@ -1,11 +1,12 @@
 """The vendor's loss-scaling optimizer."""
 
-from typing import Any, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, Optional, Sequence, Tuple
 
 import tensorflow.compat.v1 as tf
 from tensorflow.contrib.mixed_precision.python import loss_scale_optimizer as contrib
 
 from npu_migrate.launch.environment import current_ranks
+from npu_migrate.runtime.inner_optimizer import AroundInnerOptimizer
 from npu_migrate.runtime.log import log
 from npu_migrate.runtime.managers import FixedLossScaleManager
 from npu_migrate.runtime.overflow import choose_overflow_source
@@ -15,7 +16,7 @@ from npu_migrate.runtime.skipped_steps import SkippedSteps
 from npu_migrate.runtime.training_step import apply_unless_overflow
 
 
-class NPULossScaleOptimizer(contrib.LossScaleOptimizer):
+class NPULossScaleOptimizer(AroundInnerOptimizer, contrib.LossScaleOptimizer):
     """Scales the loss, unscales the gradients, and skips steps that overflow.
 
     `compute_gradients` multiplies the loss by the loss scale and divides the gradients by it.
@@ -95,18 +96,6 @@ class NPULossScaleOptimizer(contrib.LossScaleOptimizer):
             self._loss_scale_manager,
             self._skipped,
         )
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> List[str]:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> List[Any]:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._opt.variables()
 
     def _down_scale(self, grads_vars: GradsAndVars, loss_scale: tf.Tensor) -> GradsAndVars:
         unscaled = super()._down_scale(grads_vars, loss_scale)

@@ -1,15 +1,16 @@
 """The vendor's optimizer that averages and scales in one class."""
 
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Optional
 
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.runtime.distributed_optimizer import NPUDistributedOptimizer
+from npu_migrate.runtime.inner_optimizer import AroundInnerOptimizer
 from npu_migrate.runtime.loss_scale_optimizer import NPULossScaleOptimizer
-from npu_migrate.runtime.overflow.source import Gradient, GradsAndVars
+from npu_migrate.runtime.overflow.source import GradsAndVars
 
 
-class NPUOptimizer(tf.train.Optimizer):
+class NPUOptimizer(AroundInnerOptimizer, tf.train.Optimizer):
     """Averages gradients over the ranks, scales the loss, or both.
 
     Args:
@@ -47,24 +48,3 @@ class NPUOptimizer(tf.train.Optimizer):
     def compute_gradients(self, *args: Any, **kwargs: Any) -> GradsAndVars:
         """See `tf.train.Optimizer`; the gradients are averaged and unscaled."""
         return self._opt.compute_gradients(*args, **kwargs)
-
-    def apply_gradients(
-        self,
-        grads_and_vars: Iterable[Tuple[Gradient, Any]],
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
-    ) -> tf.Operation:
-        """See `tf.train.Optimizer`; under loss scaling, steps that overflow are skipped."""
-        return self._opt.apply_gradients(list(grads_and_vars), global_step, name)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> List[str]:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> List[Any]:
-        """See `tf.train.Optimizer`; answered by the inner optimizer."""
-        return self._opt.variables()
