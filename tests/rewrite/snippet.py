@@ -1,7 +1,7 @@
 """A small script whose nodes are found by their text."""
 
 import ast
-from typing import Any, List
+from typing import Any, Callable, List, Sequence
 
 from npu_migrate.plan import Edit
 from npu_migrate.rewrite import rewrite
@@ -16,8 +16,8 @@ class Snippet:
 
     def expr(self, text: str, nth: int = 0) -> Any:
         """The n-th expression, in source order, that is written like ``text``."""
-        wanted = _alike(ast.parse(text, mode="eval").body)
-        found = [n for n in _preorder(self.tree) if isinstance(n, ast.expr) and _alike(n) == wanted]
+        wanted = dump(ast.parse(text, mode="eval").body)
+        found = [n for n in _preorder(self.tree) if isinstance(n, ast.expr) and dump(n) == wanted]
         return found[nth]
 
     def stmt(self, text: str, nth: int = 0) -> Any:
@@ -33,12 +33,20 @@ class Snippet:
         return result.data.decode()
 
 
+Edits = Callable[[Snippet], Sequence[Edit]]
+
+
+def both(*several: Edits) -> Edits:
+    return lambda s: [edit for edits in several for edit in edits(s)]
+
+
+def dump(node: ast.AST) -> str:
+    """A tree as text, whether it is read, written or deleted."""
+    return ast.dump(node).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
+
+
 def _preorder(node: ast.AST) -> List[ast.AST]:
     return [node, *(inner for child in ast.iter_child_nodes(node) for inner in _preorder(child))]
-
-
-def _alike(node: ast.AST) -> str:
-    return ast.dump(node).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
 
 
 def _header(text: str) -> ast.stmt:
@@ -51,7 +59,7 @@ def _is(node: Any, wanted: Any) -> bool:
     if type(node) is not type(wanted):
         return False
     if not hasattr(wanted, "body"):
-        return _alike(node) == _alike(wanted)
+        return dump(node) == dump(wanted)
     parts = ("test", "name", "iter", "items")
     return all(_part(node, part) == _part(wanted, part) for part in parts)
 
@@ -59,5 +67,5 @@ def _is(node: Any, wanted: Any) -> bool:
 def _part(node: Any, field: str) -> Any:
     value = getattr(node, field, None)
     if isinstance(value, list):
-        return [_alike(item) for item in value]
-    return _alike(value) if isinstance(value, ast.AST) else value
+        return [dump(item) for item in value]
+    return dump(value) if isinstance(value, ast.AST) else value

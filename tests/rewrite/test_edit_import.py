@@ -1,10 +1,10 @@
 """Imports added, dropped and replaced."""
 
 from textwrap import dedent
-from typing import Callable, Sequence
+from typing import Sequence
 
 import pytest
-from snippet import Snippet
+from snippet import Edits, Snippet, both
 
 from npu_migrate.plan import (
     AddImport,
@@ -14,8 +14,6 @@ from npu_migrate.plan import (
     RemoveStatement,
     ReplaceImport,
 )
-
-Edits = Callable[[Snippet], Sequence[Edit]]
 
 TF = "import tensorflow as tf"
 
@@ -44,10 +42,6 @@ def swap(statement: str, position: int, *new: str) -> Edits:
         return [ReplaceImport(node, node.names[position], *new)]
 
     return edits
-
-
-def both(*several: Edits) -> Edits:
-    return lambda s: [edit for edits in several for edit in edits(s)]
 
 
 LISTED = """

@@ -3,11 +3,14 @@
 import ast
 import glob
 import os
+import sys
 import sysconfig
 from pathlib import Path
+from typing import Tuple
 
 import libcst as cst
 import pytest
+from snippet import dump
 
 from npu_migrate.rewrite.document import Document
 from npu_migrate.rewrite.errors import CannotPlace
@@ -20,10 +23,6 @@ FILES = sorted(
     for path in glob.glob(os.path.join(sysconfig.get_paths()["stdlib"], pattern))
     if os.path.getsize(path) < 20000
 )[::3]
-
-
-def dump(node: ast.AST) -> str:
-    return ast.dump(node).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
 
 
 def check(data: bytes, path: str = "") -> int:
@@ -79,12 +78,12 @@ TRICKY = [
 ]
 
 NEWER = [
-    "if (a := b): c\ndef f(a, b=c, /, d=e): f",
-    "match a.b:\n case c.d(e, f=g) if h.i: j\n case [k, *l] | m: n",
-    "try: a\nexcept* b as c: d",
-    "with (a as b, c(d) as e): f",
-    "x[*a]",
-    "def f[T: a.b](c: T) -> d: e\nclass g[*U, **V](h): i\ntype j[T] = k[T]",
+    ((3, 8), "if (a := b): c\ndef f(a, b=c, /, d=e): f"),
+    ((3, 10), "match a.b:\n case c.d(e, f=g) if h.i: j\n case [k, *l] | m: n"),
+    ((3, 11), "try: a\nexcept* b as c: d"),
+    ((3, 9), "with (a as b, c(d) as e): f"),
+    ((3, 11), "x[*a]"),
+    ((3, 12), "def f[T: a.b](c: T) -> d: e\nclass g[*U, **V](h): i\ntype j[T] = k[T]"),
 ]
 
 
@@ -93,12 +92,10 @@ def test_tricky(source: str) -> None:
     assert check(source.encode()) or source.startswith("global")
 
 
-@pytest.mark.parametrize("source", NEWER)
-def test_newer_syntax(source: str) -> None:
-    try:
-        ast.parse(source)
-    except SyntaxError:
-        pytest.skip("not in this version of Python")
+@pytest.mark.parametrize(("since", "source"), NEWER)
+def test_newer_syntax(since: Tuple[int, int], source: str) -> None:
+    if sys.version_info < since:
+        pytest.skip(f"syntax of Python {since[0]}.{since[1]}")
     assert check(source.encode())
 
 

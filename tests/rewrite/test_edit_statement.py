@@ -1,15 +1,13 @@
 """Statements replaced, commented out, deleted, inserted and moved."""
 
 from textwrap import dedent
-from typing import Callable, Sequence
 
 import pytest
-from snippet import Snippet
+from snippet import Edits, Snippet, both
 
 from npu_migrate.plan import (
     Argument,
     DropElement,
-    Edit,
     EditCall,
     InsertStatements,
     MoveStatement,
@@ -18,8 +16,6 @@ from npu_migrate.plan import (
     ReplaceStatement,
 )
 from npu_migrate.rewrite import rewrite
-
-Edits = Callable[[Snippet], Sequence[Edit]]
 
 
 def remove(*texts: str) -> Edits:
@@ -44,10 +40,6 @@ def replace(text: str, code: str, keep: bool = False) -> Edits:
 
 def move(text: str, target: str) -> Edits:
     return lambda s: [MoveStatement(s.stmt(text), s.stmt(target))]
-
-
-def both(*several: Edits) -> Edits:
-    return lambda s: [edit for edits in several for edit in edits(s)]
 
 
 CASES = {
