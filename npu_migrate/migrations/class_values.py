@@ -4,17 +4,11 @@ import ast
 from typing import Iterator
 
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import EXPONENTIAL_MANAGER, FIXED_MANAGER, Context
+from npu_migrate.migrations.context import Context
+from npu_migrate.migrations.managers import COUNTERPARTS
 from npu_migrate.names import dotted, literal
 from npu_migrate.plan import ReplaceExpression
 
-MANAGERS = {
-    vocabulary.CONTRIB + "FixedLossScaleManager": ("fixed-loss-scale-manager", FIXED_MANAGER),
-    vocabulary.CONTRIB + "ExponentialUpdateLossScaleManager": (
-        "exponential-update-loss-scale-manager",
-        EXPONENTIAL_MANAGER,
-    ),
-}
 OTHERS = vocabulary.TO_MIGRATE | vocabulary.LOSS_SCALES
 
 
@@ -49,8 +43,8 @@ def _is_handed_on(context: Context, node: ast.expr) -> bool:
 
 def _handed_on(context: Context, node: ast.expr) -> None:
     name = context.index.resolve(node).sole
-    if name in MANAGERS:
-        rule, target = MANAGERS[name]
+    if name in COUNTERPARTS:
+        rule, target = COUNTERPARTS[name]
         local = context.local(target, node)
         if dotted(node) == local:
             return  # the import alone changes
@@ -75,5 +69,5 @@ def _is_alias(context: Context, node: ast.expr) -> bool:
 def _by_name(context: Context, call: ast.Call) -> None:
     module, name = context.index.resolve(call.args[0]).sole, literal(call.args[1])
     symbol = context.index.canonical(f"{module}.{name}")
-    if symbol in MANAGERS or symbol in OTHERS:
+    if symbol in COUNTERPARTS or symbol in OTHERS:
         context.report("class-used-as-value", call, symbol=symbol, subject=str(name))

@@ -6,28 +6,10 @@ from dataclasses import dataclass, field
 from typing import Collection, Dict, List, Optional, Set, Tuple
 
 from npu_migrate.facts import RunFacts
+from npu_migrate.migrations import vocabulary
 from npu_migrate.names import FUNCTIONS, Binding, Index, dotted
 from npu_migrate.plan import AddImport, Edit, Finding, Plan, Status
 from npu_migrate.rules import Rule
-
-BRIDGE = "npu_bridge.estimator.npu."
-ADAPTER = "npu_migrate.runtime.ops_adapter"
-DISTRIBUTED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUDistributedOptimizer"
-SAME_NAME = tuple(
-    "tensorflow.contrib.mixed_precision." + name
-    for name in ("FixedLossScaleManager", "ExponentialUpdateLossScaleManager")
-)
-"""Classes whose counterparts on the NPU are called the same."""
-
-COMBINED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUOptimizer"
-LOSS_SCALE_OPTIMIZER = BRIDGE + "npu_loss_scale_optimizer.NPULossScaleOptimizer"
-FIXED_MANAGER = BRIDGE + "npu_loss_scale_manager.FixedLossScaleManager"
-EXPONENTIAL_MANAGER = BRIDGE + "npu_loss_scale_manager.ExponentialUpdateLossScaleManager"
-BROADCAST_HOOK = BRIDGE + "npu_hook.NPUBroadcastGlobalVariablesHook"
-
-
-TENSORFLOW = ("tensorflow", "tensorflow.compat.v1")
-"""The modules that have all of the API that new code uses."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +39,8 @@ class Context:
     wanted: List[Wanted] = field(default_factory=list)
     gone: Set[ast.AST] = field(default_factory=set)
     """Nodes that no longer stand in the file once the plan is carried out."""
+    staying: Set[ast.AST] = field(default_factory=set)
+    """Names of managers that stay those of ``tf.contrib``, with the optimizers that take them."""
     kept: Set[ast.AST] = field(default_factory=set)
     """Parts of what is gone that stand in another place."""
     claimed: Set[str] = field(default_factory=set)
@@ -165,21 +149,28 @@ class Context:
             for name, bindings in scope.bindings.items()
             if not all(self.gives_way(b) for b in bindings)
         }
-        return kept | self._taken_by_star() | self.claimed | {w.local for w in self.wanted}
+        if self.contrib_stars():  # one may have to stay
+            kept.update(vocabulary.CONTRIB_OFFERED)
+        return kept | self.claimed | {wanted.local for wanted in self.wanted}
 
-    def _taken_by_star(self) -> Set[str]:
-        """What ``from tensorflow.contrib.mixed_precision import *`` binds, in case it stays."""
-        modules = {self.index.canonical(f"{module}.x") for _, module in self.index.stars}
-        offered = {name.rpartition(".") for name in SAME_NAME}
-        return {name for module, _, name in offered if f"{module}.x" in modules}
+    def contrib_stars(self) -> List[ast.ImportFrom]:
+        """The ``from tensorflow.contrib.mixed_precision import *`` of the file."""
+        return [
+            node
+            for node in self.index.imports
+            if isinstance(node, ast.ImportFrom)
+            and not node.level
+            and node.names[0].name == "*"
+            and self.index.canonical(f"{node.module}.x") == vocabulary.CONTRIB + "x"
+        ]
 
     def gives_way(self, binding: Binding) -> bool:
         """Whether an import goes in any case, since the NPU's class has the same name."""
         target = self.index.canonical(binding.target)
-        if target not in SAME_NAME or not target.endswith("." + binding.name):
+        if target not in vocabulary.SAME_NAME or not target.endswith("." + binding.name):
             return False
         reads = self.index.reads_of(binding.name)
-        return not any(isinstance(read.ctx, ast.Del) for read in reads)
+        return not any(isinstance(read.ctx, ast.Del) or read in self.staying for read in reads)
 
     def tensorflow(self, use: ast.AST) -> str:
         """The file's own name for the ``tensorflow`` module at ``use``; imported where needed."""
@@ -190,7 +181,7 @@ class Context:
         ]
         for name in names:
             reaching = self.index.bindings_at(name, use)
-            if reaching and all(b.target in TENSORFLOW for b in reaching):
+            if reaching and all(b.target in vocabulary.TENSORFLOW for b in reaching):
                 self.needed.add(name)
                 return name
         for wanted in self.wanted:
@@ -205,7 +196,7 @@ class Context:
         return [
             binding.name
             for binding in self.index.statement_bindings(statement)
-            if binding.target in TENSORFLOW
+            if binding.target in vocabulary.TENSORFLOW
             and binding.alias is not None
             and not binding.alias.name.startswith("tensorflow.contrib")
         ]
@@ -322,9 +313,15 @@ class Context:
                 return False
         return False
 
-    @property
-    def module(self) -> str:
-        return self.index.module
+    def is_taken(self, name: str) -> bool:
+        """Whether another file of the run takes a name of this one's module."""
+        return f"{self.index.module}.{name}" in self.run.taken
+
+    def reads_of_import(self, binding: Binding) -> List[ast.Name]:
+        """The reads of what an import binds, by it or by another import that binds the same."""
+        same_name = binding.scope.owner(binding.name).bindings.get(binding.name, [binding])
+        twins = [twin for twin in same_name if twin.target == binding.target]
+        return [read for twin in twins for read in self.index.reads(twin)]
 
 
 def _always_enters(parent: ast.AST, child: ast.AST) -> bool:

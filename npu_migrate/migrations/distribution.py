@@ -3,14 +3,8 @@
 import ast
 from typing import List, Optional, Union
 
-from npu_migrate.migrations import horovod_optimizer, vocabulary
-from npu_migrate.migrations.context import (
-    BROADCAST_HOOK,
-    DISTRIBUTED_OPTIMIZER,
-    Context,
-    argument,
-    unpacks,
-)
+from npu_migrate.migrations import horovod_optimizer, nesting, vocabulary
+from npu_migrate.migrations.context import Context, argument, unpacks
 from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
@@ -62,12 +56,12 @@ class Distribution:
     """Migrates the Horovod calls of one file."""
 
     def __init__(
-        self, context: Context, optimizers: Optimizers, nesting: Nesting, scaling: LossScaling
+        self, context: Context, optimizers: Optimizers, order: Nesting, scaling: LossScaling
     ) -> None:
         self.context = context
         self.index = context.index
         self.optimizers = optimizers
-        self.nesting = nesting
+        self.nesting = order
         self.scaling = scaling
 
     def run(self) -> None:
@@ -112,7 +106,7 @@ class Distribution:
 
     def _inside_out(self, call: ast.Call) -> None:
         refused = horovod_optimizer.refused(self.context, horovod_optimizer.arguments(call) or {})
-        rule = "horovod-optimizer-argument" if refused else "averaged-after-unscaling"
+        rule = "horovod-optimizer-argument" if refused else nesting.RULE
         self.context.report(
             rule,
             call,
@@ -136,7 +130,7 @@ class Distribution:
                 "horovod-optimizer-argument", call, symbol=resolution.sole, arguments=refused
             )
             return
-        callee = self.context.local(DISTRIBUTED_OPTIMIZER, call)
+        callee = self.context.local(vocabulary.DISTRIBUTED_OPTIMIZER, call)
         self.context.discard(call.func)
         for name in horovod_optimizer.dropped(call):
             self.context.discard(given[name])
@@ -164,7 +158,7 @@ class Distribution:
             else:
                 module = self.context.local(vocabulary.ADAPTER, call)
                 self.context.discard(call.func)
-            callee = self.context.local(BROADCAST_HOOK, call)
+            callee = self.context.local(vocabulary.BROADCAST_HOOK, call)
             self.context.report(
                 "horovod-broadcast-hook",
                 call,
@@ -239,12 +233,10 @@ class Distribution:
     def _import(self, node: ast.stmt, binding: Binding) -> Optional[Edit]:
         target = self.index.canonical(binding.target)
         assert binding.alias is not None and isinstance(node, (ast.Import, ast.ImportFrom))
-        package, _, adapter = vocabulary.ADAPTER.rpartition(".")
         if target.startswith(vocabulary.HOROVOD) and not self._still_read(binding):
             return DropImport(node, binding.alias)
         if target == vocabulary.HOROVOD:
-            asname = binding.name if binding.name != adapter else ""
-            return ReplaceImport(node, binding.alias, package, adapter, asname)
+            return self._adapter_as(binding.name, node, binding.alias)
         if target == "horovod" and binding.alias.name.startswith(vocabulary.HOROVOD):
             return self._dotted_import(node, binding)
         if target.startswith(vocabulary.HOROVOD + "."):
@@ -263,18 +255,21 @@ class Distribution:
             local = self.context.local(vocabulary.ADAPTER, part)
             self.context.discard(part)
             self.context.plan.edits.append(ReplaceExpression(part, local))
-        taken = f"{self.index.module}.{binding.name}" in self.context.run.taken
-        if not spelled and (taken or self.index.reads(binding)):
+        if not spelled and (self.context.is_taken(binding.name) or self.index.reads(binding)):
             return None
         if self._has_parameter():
-            package, _, adapter = vocabulary.ADAPTER.rpartition(".")
-            return ReplaceImport(node, binding.alias, package, adapter, vocabulary.HOROVOD_NAMES[0])
+            return self._adapter_as(vocabulary.HOROVOD_NAMES[0], node, binding.alias)
         return DropImport(node, binding.alias)
 
+    def _adapter_as(
+        self, name: str, node: Union[ast.Import, ast.ImportFrom], alias: ast.alias
+    ) -> ReplaceImport:
+        package, _, adapter = vocabulary.ADAPTER.rpartition(".")
+        return ReplaceImport(node, alias, package, adapter, name if name != adapter else "")
+
     def _still_read(self, binding: Binding) -> bool:
-        reads = self.index.reads(binding)
-        taken = f"{self.index.module}.{binding.name}" in self.context.run.taken
-        if taken or not reads or self._has_parameter():
+        reads = self.context.reads_of_import(binding)
+        if self.context.is_taken(binding.name) or not reads or self._has_parameter():
             return True
         return any(not self.context.without(read) for read in reads)
 
@@ -299,7 +294,9 @@ class Distribution:
     def _single_device(self) -> None:
         if self.scaling.by_rank_count:
             first = min(self.scaling.by_rank_count, key=lambda call: call.lineno)
-            self.context.report("averaged-by-rank-count", first, symbol=DISTRIBUTED_OPTIMIZER)
+            self.context.report(
+                "averaged-by-rank-count", first, symbol=vocabulary.DISTRIBUTED_OPTIMIZER
+            )
 
 
 def _horovod_part(chain: ast.expr) -> Optional[ast.expr]:

@@ -3,6 +3,7 @@
 import ast
 from typing import List, Set
 
+from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context
 from npu_migrate.names import Binding, literal
 from npu_migrate.plan import AddImport, DropImport, Edit, RemoveStatement, ReplaceImport
@@ -13,15 +14,6 @@ MIGRATED_AWAY = (
     "tensorflow.python.training.experimental",
     "horovod",
 )
-
-CONTRIB = "tensorflow.contrib.mixed_precision"
-OFFERED = (
-    "LossScaleManager",
-    "FixedLossScaleManager",
-    "ExponentialUpdateLossScaleManager",
-    "LossScaleOptimizer",
-)
-"""What a star import of it binds."""
 
 
 def drop_unused(context: Context) -> List[Edit]:
@@ -43,17 +35,11 @@ def drop_unused(context: Context) -> List[Edit]:
 
 def _stars(context: Context) -> List[Edit]:
     """``from tensorflow.contrib.mixed_precision import *`` goes once nothing is taken from it."""
-    edits: List[Edit] = []
-    for node in context.index.imports:
-        if not isinstance(node, ast.ImportFrom) or node.level or node.names[0].name != "*":
-            continue
-        if context.index.canonical(f"{node.module}.x") != CONTRIB + ".x":
-            continue
-        reads = [read for name in OFFERED for read in context.index.reads_of(name)]
-        taken = any(f"{context.module}.{name}" in context.run.taken for name in OFFERED)
-        if reads and not taken and all(context.without(read) for read in reads):
-            edits.append(RemoveStatement(node, comment=False))
-    return edits
+    offered = vocabulary.CONTRIB_OFFERED
+    reads = [read for name in offered for read in context.index.reads_of(name)]
+    if not reads or any(map(context.is_taken, offered)) or not all(map(context.without, reads)):
+        return []
+    return [RemoveStatement(node, comment=False) for node in context.contrib_stars()]
 
 
 def _comes_anew(context: Context, binding: Binding) -> bool:
@@ -68,12 +54,11 @@ def _is_unused(context: Context, binding: Binding) -> bool:
     path = context.index.canonical(path)
     if not any(path == away or path.startswith(away + ".") for away in MIGRATED_AWAY):
         return False
-    if f"{context.module}.{binding.name}" in context.run.taken or _is_attribute(context, binding):
+    if context.is_taken(binding.name) or _is_attribute(context, binding):
         return False
+    reads = context.reads_of_import(binding)
     if target == "tensorflow" and binding.name == target:
-        return _spelling_is_unused(context, binding, context.index.reads_of(binding.name))
-    twins = [b for b in binding.scope.bindings[binding.name] if b.target == binding.target]
-    reads = [read for twin in twins for read in context.index.reads(twin)]
+        return _spelling_is_unused(context, binding, reads)
     return bool(reads) and all(context.without(read) for read in reads)
 
 
@@ -88,14 +73,8 @@ def _is_attribute(context: Context, binding: Binding) -> bool:
 def _spelling_is_unused(context: Context, binding: Binding, reads: List[ast.Name]) -> bool:
     """``import tensorflow.contrib.x``: unused once nothing spells ``tensorflow.contrib.x``."""
     assert binding.alias is not None
-    uses = [_spelled(context, read) for read in reads]
-    mine = [u for u, r in zip(uses, reads) if u.startswith(binding.alias.name)]
-    left = [
-        u
-        for u, r in zip(uses, reads)
-        if u.startswith(binding.alias.name) and not context.without(r)
-    ]
-    return bool(mine) and not left
+    mine = [read for read in reads if _spelled(context, read).startswith(binding.alias.name)]
+    return bool(mine) and all(context.without(read) for read in mine)
 
 
 def _spelled(context: Context, read: ast.AST) -> str:
@@ -116,8 +95,8 @@ def _keep_root(context: Context, binding: Binding, node: ast.stmt) -> List[Edit]
         for b in binding.scope.bindings[binding.name]
         if b is not binding and b.alias is not None and b.alias.name == "tensorflow"
     ]
-    reads = [r for r in context.index.reads_of(binding.name) if not context.without(r)]
-    is_read = bool(reads) or binding.name in context.needed
+    reads = context.reads_of_import(binding)
+    is_read = not all(context.without(read) for read in reads) or binding.name in context.needed
     return [AddImport("tensorflow", after=node)] if is_read and not others else []
 
 

@@ -8,15 +8,7 @@ import ast
 from typing import List, Optional, Tuple
 
 from npu_migrate.migrations import nesting, vocabulary
-from npu_migrate.migrations.context import (
-    COMBINED_OPTIMIZER,
-    DISTRIBUTED_OPTIMIZER,
-    EXPONENTIAL_MANAGER,
-    FIXED_MANAGER,
-    LOSS_SCALE_OPTIMIZER,
-    Context,
-    argument,
-)
+from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.control_dependencies import MANAGER_NAME, ControlDependencies
 from npu_migrate.migrations.managers import Managers
 from npu_migrate.migrations.nesting import Nesting
@@ -95,20 +87,20 @@ class LossScaling:
         return notes
 
     def _edits(self, wrap: ast.Call) -> List[Edit]:
-        source, before = self._hoisted(wrap, self._source_of_manager(wrap))
-        return before + self._wrapping(wrap, source)
+        return self._wrapping(wrap, self._hoisted(wrap, self._source_of_manager(wrap)))
 
-    def _hoisted(self, wrap: ast.Call, source: str) -> Tuple[str, List[Edit]]:
+    def _hoisted(self, wrap: ast.Call, source: str) -> str:
         """A new dynamic manager is built before the control dependencies around its optimizer."""
-        is_new = source.startswith(self.context.known(EXPONENTIAL_MANAGER) + "(")
+        is_new = source.startswith(self.context.known(vocabulary.EXPONENTIAL_MANAGER) + "(")
         if not is_new or not self.dependencies.holds(wrap):
-            return source, []
+            return source
         hoisted = self.dependencies.hoist(wrap, source, {})
         if hoisted is None:
             self.context.report("manager-in-control-dependencies-stuck", wrap)
-            return source, []
-        self.context.report("manager-in-control-dependencies", wrap, hoisted[1])
-        return hoisted[0], []
+            return source
+        name, edit = hoisted
+        self.context.report("manager-in-control-dependencies", wrap, edit)
+        return name
 
     def _wrapping(self, wrap: ast.Call, source: str) -> List[Edit]:
         arguments = self._manager_argument(wrap, source) + self._is_distributed(wrap)
@@ -117,10 +109,11 @@ class LossScaling:
             self.by_rank_count.append(wrap)
         if self.context.combined and not averages:
             arguments.append(Argument("is_loss_scale", "True"))
-            return [EditCall(wrap, self.context.local(COMBINED_OPTIMIZER, wrap), tuple(arguments))]
-        callee = self.context.local(LOSS_SCALE_OPTIMIZER, wrap)
+            callee = self.context.local(vocabulary.COMBINED_OPTIMIZER, wrap)
+            return [EditCall(wrap, callee, tuple(arguments))]
+        callee = self.context.local(vocabulary.LOSS_SCALE_OPTIMIZER, wrap)
         if wrap in self.nesting.to_swap:
-            distributed = self.context.local(DISTRIBUTED_OPTIMIZER, wrap)
+            distributed = self.context.local(vocabulary.DISTRIBUTED_OPTIMIZER, wrap)
             arguments.insert(0, self._argument_inside(wrap, f"{distributed}($it)"))
         elif not averages and self._is_plain_statement(wrap):
             return [self._by_rank_count(wrap, callee, source)]
@@ -141,7 +134,10 @@ class LossScaling:
             return "$it"
         source = self.verdicts.manager_source(wrap)
         assert source is not None
-        for mark, target in (("@fixed", FIXED_MANAGER), ("@dynamic", EXPONENTIAL_MANAGER)):
+        for mark, target in (
+            ("@fixed", vocabulary.FIXED_MANAGER),
+            ("@dynamic", vocabulary.EXPONENTIAL_MANAGER),
+        ):
             if mark in source:
                 source = source.replace(mark, self.context.local(target, wrap))
         return source
@@ -166,7 +162,7 @@ class LossScaling:
         return [Argument(at, source, MANAGER_NAME if by_keyword else "", parts)]
 
     def _wrapped_inner(self, wrap: ast.Call) -> Argument:
-        distributed = self.context.local(DISTRIBUTED_OPTIMIZER, wrap)
+        distributed = self.context.local(vocabulary.DISTRIBUTED_OPTIMIZER, wrap)
         adapter = self.context.local(vocabulary.ADAPTER, wrap)
         return self._argument_inside(wrap, f"{distributed}($it) if {adapter}.size() > 1 else $it")
 
@@ -205,7 +201,7 @@ class LossScaling:
         statement = self.index.statement(wrap)
         inner = self.optimizers.inner(wrap)
         assert inner is not None
-        distributed = context.local(DISTRIBUTED_OPTIMIZER, wrap)
+        distributed = context.local(vocabulary.DISTRIBUTED_OPTIMIZER, wrap)
         adapter = context.local(vocabulary.ADAPTER, wrap)
         lines = []
         if "$it" not in source and "$test" not in source and not source.isidentifier():

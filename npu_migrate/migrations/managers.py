@@ -4,18 +4,21 @@ import ast
 from typing import Iterable, List, Optional, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import (
-    EXPONENTIAL_MANAGER,
-    FIXED_MANAGER,
-    Context,
-    argument,
-    unpacks,
-)
+from npu_migrate.migrations.context import Context, argument, unpacks
 from npu_migrate.migrations.control_dependencies import ControlDependencies, Parts, spelled
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.verdicts import DEFAULTS, Verdicts, is_nothing, listing
 from npu_migrate.names import dotted, literal
 from npu_migrate.plan import Argument, Edit, EditCall, ReplaceExpression, Status
+
+COUNTERPARTS = {
+    vocabulary.CONTRIB_FIXED_MANAGER: ("fixed-loss-scale-manager", vocabulary.FIXED_MANAGER),
+    vocabulary.CONTRIB_EXPONENTIAL_MANAGER: (
+        "exponential-update-loss-scale-manager",
+        vocabulary.EXPONENTIAL_MANAGER,
+    ),
+}
+"""Manager of ``tf.contrib`` -> its rule, and the NPU's manager that is called alike."""
 
 
 class Managers:
@@ -48,10 +51,8 @@ class Managers:
 
     def _managers(self) -> None:
         left = self._taken_by(self.verdicts.left) - self._taken_by(self.verdicts.migrated)
-        for rule, target in (
-            ("fixed-loss-scale-manager", FIXED_MANAGER),
-            ("exponential-update-loss-scale-manager", EXPONENTIAL_MANAGER),
-        ):
+        self.context.staying.update(call.func for call in left)
+        for rule, target in COUNTERPARTS.values():
             for call in self.index.calls:
                 if not self.context.matches(rule, call.func) or call in left:
                     continue
@@ -62,7 +63,7 @@ class Managers:
                 callee = self.context.local(target, call)
                 self.context.discard(call.func)
                 edits: List[Edit] = [EditCall(call, callee)]
-                if target == EXPONENTIAL_MANAGER and not unpacks(call):
+                if target == vocabulary.EXPONENTIAL_MANAGER and not unpacks(call):
                     edits = self.dependencies.lift(call, edits[0], *spelled(call, callee))
                 self.context.report(
                     rule,
@@ -75,7 +76,8 @@ class Managers:
     def _migrated_managers(self) -> None:
         """Managers of the NPU that are built inside control dependencies."""
         for call in self.index.calls:
-            if self.context.is_named(call.func, (EXPONENTIAL_MANAGER,)) and not unpacks(call):
+            is_manager = self.context.is_named(call.func, (vocabulary.EXPONENTIAL_MANAGER,))
+            if is_manager and not unpacks(call):
                 self.dependencies.lift(call, None, *spelled(call, dotted(call.func)))
 
     def _taken_by(self, wraps: Iterable[ast.Call]) -> Set[ast.Call]:
@@ -108,11 +110,11 @@ class Managers:
             rename = Argument("loss_scale_value", rename="loss_scale")
             given = any(k.arg == "loss_scale_value" for k in call.keywords)
             edit: Edit = EditCall(
-                call, self.context.local(FIXED_MANAGER, call), (rename,) if given else ()
+                call, self.context.local(vocabulary.FIXED_MANAGER, call), (rename,) if given else ()
             )
             self.context.report("fixed-loss-scale", call, edit, symbol=symbol)
         else:
-            callee = self.context.local(EXPONENTIAL_MANAGER, call)
+            callee = self.context.local(vocabulary.EXPONENTIAL_MANAGER, call)
             code, parts = _dynamic_manager(call, callee)
             edit = self._renamed(call, callee) or ReplaceExpression(call, code, parts)
             edits = self.dependencies.lift(call, edit, code, parts)
@@ -181,7 +183,7 @@ class Managers:
                 self.context.report("loss-scale-called", call, status=Status.MANUAL, callee=name)
         for scale in self.scales:
             for binding in self.index.statement_bindings(self.index.statement(scale)):
-                if f"{self.index.module}.{binding.name}" in self.context.run.taken:
+                if self.context.is_taken(binding.name):
                     self.context.report(
                         "loss-scale-called", scale, status=Status.MANUAL, callee=binding.name
                     )

@@ -5,7 +5,7 @@ from typing import Dict, FrozenSet, List, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
-from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.optimizers import APPLYING, Optimizers
 from npu_migrate.migrations.paths import Paths
 from npu_migrate.names import WITHS, dotted
 
@@ -43,7 +43,7 @@ class SeveralOptimizers:
         uses = [
             use
             for value in self._values(element)
-            for use in self.optimizers.derives_from(value, (), ("minimize", "apply_gradients"))
+            for use in self.optimizers.derives_from(value, (), APPLYING)
         ]
         found = [frozenset(self.optimizers.scalings(self.optimizers.receiver(u))) for u in uses]
         return [wraps for wraps in found if wraps]

@@ -7,7 +7,7 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.conds import Conds
 from npu_migrate.migrations.context import argument, same, unpacks
-from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.optimizers import APPLYING, Optimizers
 from npu_migrate.migrations.steps import Move, Steps, handed_step
 from npu_migrate.names import LOOPS, WITHS, Index, dotted, literal
 from npu_migrate.plan import DropElement, Edit, ReplaceExpression, ReplaceStatement
@@ -108,9 +108,7 @@ class StepMoves:
         for ancestor in self.index.ancestors(move.call):
             if isinstance(ancestor, WITHS):
                 inputs = self._dependencies(ancestor)
-                if inputs is not None and self.optimizers.derives_from(
-                    inputs, (), ("apply_gradients", "minimize")
-                ):
+                if inputs is not None and self.optimizers.derives_from(inputs, (), APPLYING):
                     return True
         return False
 
@@ -192,7 +190,7 @@ class StepMoves:
         """Whether two training ops always run together."""
         for call in self.index.calls:
             if self.index.resolve(call.func).sole == vocabulary.GROUP:
-                made = self.optimizers.derives_from(call, (), ("apply_gradients", "minimize"))
+                made = self.optimizers.derives_from(call, (), APPLYING)
                 if left in made and right in made:
                     return True
         return False
@@ -328,7 +326,7 @@ class StepMoves:
             if any("collection" in name for name in names):
                 return False
             method = getattr(producer.func, "attr", "")
-            if not names and method not in ("apply_gradients", "minimize", "assign", "assign_add"):
+            if not names and method not in (*APPLYING, "assign", "assign_add"):
                 return False
         return True
 

@@ -20,7 +20,7 @@ class Subclasses:
 
     def run(self) -> None:
         bases = {**dict.fromkeys(vocabulary.TO_MIGRATE, "optimizer")}
-        bases.update({n: "manager" for n in vocabulary.MANAGERS if n.startswith("tensorflow")})
+        bases.update(dict.fromkeys(vocabulary.SAME_NAME, "manager"))
         bases.update(dict.fromkeys(vocabulary.LOSS_SCALES, "scale"))
         for node in self.index.classes:
             for base in node.bases:
@@ -41,7 +41,7 @@ class Subclasses:
             and not self.index.attributes.get((node, inner.attr))
             and inner.attr not in methods
         ]
-        replaced = vocabulary.CONTRIB_OPTIMIZER, *vocabulary.MANAGERS
+        replaced = vocabulary.CONTRIB_OPTIMIZER, *vocabulary.SAME_NAME
         if blind or private or name not in replaced:
             self.reported.add(node)
             self.context.report(

@@ -3,10 +3,10 @@
 import ast
 from typing import Dict, Iterable, List, NamedTuple, Optional
 
-from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations import nesting, vocabulary
 from npu_migrate.migrations.context import Context, argument, unpacks
 from npu_migrate.migrations.nesting import Nesting
-from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.optimizers import APPLYING, Optimizers
 from npu_migrate.names import dotted, is_none, literal
 
 RULES = {
@@ -35,11 +35,11 @@ class Verdict(NamedTuple):
 class Verdicts:
     """The judgement on every loss-scaling optimizer of one file."""
 
-    def __init__(self, context: Context, optimizers: Optimizers, nesting: Nesting) -> None:
+    def __init__(self, context: Context, optimizers: Optimizers, order: Nesting) -> None:
         self.context = context
         self.index = context.index
         self.optimizers = optimizers
-        self.nesting = nesting
+        self.nesting = order
         wraps = [c for c in self.index.calls if optimizers.is_wrap(c, vocabulary.TO_MIGRATE)]
         self._of = {wrap: self._judge(wrap) for wrap in wraps}
         self._agree()
@@ -95,7 +95,7 @@ class Verdicts:
         if self.optimizers.always_scaled(inner):
             return Verdict("scaled-twice")
         if wrap in self.nesting.inside_out:
-            return Verdict("averaged-after-unscaling")
+            return Verdict(nesting.RULE)
         if any(self._gives_an_operation(p) for p in self.optimizers.producers(inner)):
             return Verdict("wraps-an-operation")
         if rule == "mixed-precision-graph-rewrite" and self._trains_nothing(wrap):
@@ -120,7 +120,7 @@ class Verdicts:
         return (
             isinstance(producer, ast.Call)
             and isinstance(producer.func, ast.Attribute)
-            and producer.func.attr in ("minimize", "apply_gradients")
+            and producer.func.attr in APPLYING
         )
 
     def _trains_nothing(self, wrap: ast.Call) -> bool:

@@ -11,12 +11,9 @@ ADAPTER = "npu_migrate.runtime.ops_adapter"
 CONTRIB_OPTIMIZER = CONTRIB + "LossScaleOptimizer"
 EXPERIMENTAL_OPTIMIZER = EXPERIMENTAL + "MixedPrecisionLossScaleOptimizer"
 GRAPH_REWRITE = EXPERIMENTAL + "enable_mixed_precision_graph_rewrite"
-NPU_SCALED = frozenset(
-    (
-        BRIDGE + "npu_loss_scale_optimizer.NPULossScaleOptimizer",
-        BRIDGE + "npu_optimizer.NPUOptimizer",
-    )
-)
+LOSS_SCALE_OPTIMIZER = BRIDGE + "npu_loss_scale_optimizer.NPULossScaleOptimizer"
+COMBINED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUOptimizer"
+NPU_SCALED = frozenset((LOSS_SCALE_OPTIMIZER, COMBINED_OPTIMIZER))
 TO_MIGRATE = frozenset((CONTRIB_OPTIMIZER, EXPERIMENTAL_OPTIMIZER, GRAPH_REWRITE))
 SCALED = TO_MIGRATE | NPU_SCALED
 """What makes an optimizer that scales the loss; the optimizer inside is the first argument."""
@@ -24,29 +21,32 @@ SCALED = TO_MIGRATE | NPU_SCALED
 SCALED_BY_OBJECT = frozenset((EXPERIMENTAL_OPTIMIZER, GRAPH_REWRITE))
 """What takes a loss-scale object, whose variable is not called ``loss_scale``."""
 
-MANAGERS = frozenset(
-    base + name
-    for base in (CONTRIB, BRIDGE + "npu_loss_scale_manager.")
-    for name in ("FixedLossScaleManager", "ExponentialUpdateLossScaleManager")
+CONTRIB_FIXED_MANAGER = CONTRIB + "FixedLossScaleManager"
+CONTRIB_EXPONENTIAL_MANAGER = CONTRIB + "ExponentialUpdateLossScaleManager"
+SAME_NAME = frozenset((CONTRIB_FIXED_MANAGER, CONTRIB_EXPONENTIAL_MANAGER))
+"""Classes whose counterparts on the NPU are called the same."""
+
+FIXED_MANAGER = BRIDGE + "npu_loss_scale_manager.FixedLossScaleManager"
+EXPONENTIAL_MANAGER = BRIDGE + "npu_loss_scale_manager.ExponentialUpdateLossScaleManager"
+CONTRIB_OFFERED = (
+    "LossScaleManager",
+    "FixedLossScaleManager",
+    "ExponentialUpdateLossScaleManager",
+    "LossScaleOptimizer",
 )
+"""What a star import of ``tensorflow.contrib.mixed_precision`` binds."""
+
 FIXED_LOSS_SCALE = EXPERIMENTAL + "FixedLossScale"
 DYNAMIC_LOSS_SCALE = EXPERIMENTAL + "DynamicLossScale"
 LOSS_SCALES = frozenset((FIXED_LOSS_SCALE, DYNAMIC_LOSS_SCALE))
-STATEFUL = frozenset(
-    (
-        CONTRIB + "ExponentialUpdateLossScaleManager",
-        BRIDGE + "npu_loss_scale_manager.ExponentialUpdateLossScaleManager",
-        DYNAMIC_LOSS_SCALE,
-    )
-)
-"""Managers, present or to come, that make variables."""
 
 HOROVOD_OPTIMIZER = HOROVOD + ".DistributedOptimizer"
 HOROVOD_OPTIMIZERS = (HOROVOD_OPTIMIZER, ADAPTER + ".DistributedOptimizer")
+DISTRIBUTED_OPTIMIZER = BRIDGE + "npu_optimizer.NPUDistributedOptimizer"
 DISTRIBUTED = frozenset(
     (
         *HOROVOD_OPTIMIZERS,
-        BRIDGE + "npu_optimizer.NPUDistributedOptimizer",
+        DISTRIBUTED_OPTIMIZER,
         BRIDGE + "npu_optimizer.npu_distributed_optimizer_wrapper",
     )
 )
@@ -62,7 +62,11 @@ RANK_COUNT = frozenset(
     )
 )
 
-OPTIMIZER_BASE = "tensorflow.train.Optimizer"
+BROADCAST_HOOK = BRIDGE + "npu_hook.NPUBroadcastGlobalVariablesHook"
+
+TENSORFLOW = ("tensorflow", "tensorflow.compat.v1")
+"""The modules that have all of the API that new code uses."""
+
 KERAS_OPTIMIZERS = "tensorflow.keras.optimizers."
 GRADIENTS = "tensorflow.gradients"
 STEP_GETTERS = frozenset(
