@@ -21,9 +21,9 @@ import click
 from npu_migrate import __version__
 
 if TYPE_CHECKING:
-    from npu_migrate.engine import FileResult
     from npu_migrate.reports import Run
     from npu_migrate.reports.style import Paint
+    from npu_migrate.results import FileResult
     from npu_migrate.rules import Rules
     from npu_migrate.sources import Source, SourceError
 
@@ -250,7 +250,7 @@ def _migrate(request: Request, rules: "Rules") -> int:
     elif request.is_filter:
         _write_stdout(results)
     elif not (request.diff or request.check):
-        results = tuple(_written(result) for result in results)
+        results = _written(results)
     run = Run(results, tuple(problems), not (request.diff or request.check))
     _report(request, run, rules)
     return _status(run, request.check)
@@ -264,9 +264,7 @@ def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
     return find(request.paths)
 
 
-def _results(
-    request: Request, sources: "Sequence[Source]", rules: "Rules"
-) -> "Iterator[FileResult]":
+def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "List[FileResult]":
     """All results, before any is written: what a file says of another must not have changed."""
     from npu_migrate.engine import Options, migrate
 
@@ -274,27 +272,38 @@ def _results(
         request.select, request.ignore, request.removed, request.optimizer, request.jobs
     )
     done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        advance()
+
     try:
         with _progress(len(sources), request.quiet) as advance:
-            for result in migrate(sources, rules, options):
-                done += 1
-                advance()
-                yield result
-    except (KeyboardInterrupt, GeneratorExit):
+            return migrate(sources, rules, options, count)
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of libcst's parser is no Exception
         raise _Defect(sources[min(done, len(sources) - 1)].path, error) from error
 
 
-def _written(result: "FileResult") -> "FileResult":
-    """The result, once its text is in place; where that fails, nothing was migrated."""
-    from npu_migrate.sources import SourceError, write
+def _written(results: "Sequence[FileResult]") -> "Tuple[FileResult, ...]":
+    """The results, once their texts are in place; what can't be written was not migrated."""
+    from npu_migrate.results import all_or_none
+    from npu_migrate.sources import check_writable, write
 
-    if result.before != result.after:
+    writable = all_or_none([_tried(result, check_writable, result.path) for result in results])
+    return tuple(_tried(result, write, result.path, result.after) for result in writable)
+
+
+def _tried(result: "FileResult", action: Callable[..., None], *arguments: object) -> "FileResult":
+    from npu_migrate.sources import SourceError
+
+    if result.is_changed:
         try:
-            write(result.path, result.after)
+            action(*arguments)
         except SourceError as error:
-            return replace(result, after=result.before, findings=(), error=error)
+            return replace(result, after=result.before, findings=(), error=error, is_held_back=True)
     return result
 
 

@@ -20,6 +20,7 @@ from typing import (
     FrozenSet,
     Iterable,
     Iterator,
+    List,
     Mapping,
     Optional,
     Sequence,
@@ -35,11 +36,12 @@ from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.survey import name_facts, step_facts
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Project, Resolution, exports
-from npu_migrate.plan import Finding, Plan, Status
+from npu_migrate.plan import Plan
+from npu_migrate.results import FileResult, all_or_none
 from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.scan import Scan, Scanner
-from npu_migrate.selection import Selection, judged
+from npu_migrate.selection import Selection, is_coupled, judged
 from npu_migrate.sources import Source, SourceError, decode, parse
 
 _LINE_END = re.compile("\r\n|\r|\n")
@@ -60,17 +62,6 @@ class Options:
 
 
 @dataclass(frozen=True)
-class FileResult:
-    """What became of one file; ``before`` is ``after`` where nothing changes."""
-
-    path: str
-    before: bytes
-    after: bytes
-    findings: Tuple[Finding, ...] = ()
-    error: Optional[SourceError] = None
-
-
-@dataclass(frozen=True)
 class _File:
     """What the first look leaves of a file."""
 
@@ -79,8 +70,16 @@ class _File:
     error: Optional[SourceError] = None
 
 
-def migrate(sources: Sequence[Source], rules: Rules, options: Options) -> Iterator[FileResult]:
-    """The results in the order of ``sources``; a bad file is a result with an error."""
+def migrate(
+    sources: Sequence[Source],
+    rules: Rules,
+    options: Options,
+    advance: Callable[[], None] = lambda: None,
+) -> List[FileResult]:
+    """The results in the order of ``sources``; a bad file is a result with an error.
+
+    ``advance`` is called as each file is done.
+    """
     matched = [name for rule in rules.by_code.values() for name in rule.match]
     chosen = rules.select(options.select, options.ignore)
     tabled = [name for r in rules.by_code.values() if not r.migration for name in r.match]
@@ -98,12 +97,16 @@ def migrate(sources: Sequence[Source], rules: Rules, options: Options) -> Iterat
         run = link_names(project, programs, names, matched)
         steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
         planned = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
-        migrator = _Migrator(reader, link_steps(run, steps), planned, concerned, options)
+        migrator = _Migrator(reader, link_steps(run, steps), planned, concerned, programs, options)
         selection = Selection(frozenset(chosen.by_code))
         if options.select or options.ignore:
             changing = chain.from_iterable(each(migrator.changing, taking_part))
             selection = selection.completed(changing)
-        yield from each(partial(migrator.result, selection), files)
+        results = []
+        for result in each(partial(migrator.result, selection), files):
+            results.append(result)
+            advance()
+        return all_or_none(results)
 
 
 def _concerned(scans: Mapping[str, Scan], programs: Programs) -> FrozenSet[str]:
@@ -247,10 +250,12 @@ class _Migrator:
         run: RunFacts,
         rules: Dict[str, Rule],
         concerned: FrozenSet[str],
+        programs: Programs,
         options: Options,
     ) -> None:
         self._reader = reader
         self._concerned = concerned
+        self._programs = programs
         self._run = run
         self._rules = rules
         self._options = options
@@ -268,8 +273,9 @@ class _Migrator:
         path = file.source.path
         if file.error is not None:
             return FileResult(path, b"", b"", error=file.error)
+        module = self._reader.module(file.source)
         try:
-            if self._reader.module(file.source) not in self._concerned:
+            if module not in self._concerned:
                 data = file.source.read()
                 return FileResult(path, data, data)
             data, index = self._reader.index(file.source, self._run)
@@ -278,22 +284,34 @@ class _Migrator:
             self._reader.forget(file.source)
             return result
         except SourceError as error:
-            return FileResult(path, b"", b"", error=error)
+            return self._lost(path, module, error)
         except RecursionError:
-            return FileResult(path, b"", b"", error=_too_deep(path))
+            return self._lost(path, module, _too_deep(path))
+
+    def _lost(self, path: str, module: str, error: SourceError) -> FileResult:
+        """What is read no more might have had to change with the rest of its program."""
+        program = self._programs.name(module)
+        return FileResult(path, b"", b"", error=error, program=program, is_held_back=True)
 
     def _migrated(self, path: str, data: bytes, index: Index, plan: Plan) -> FileResult:
-        findings = tuple(sorted(plan.findings, key=lambda f: (f.line, f.column, f.code)))
+        in_program = any(is_coupled(finding.code) for finding in plan.owners.values())
+        result = FileResult(
+            path,
+            data,
+            data,
+            tuple(sorted(plan.findings, key=lambda f: (f.line, f.column, f.code))),
+            program=self._programs.name(index.module) if in_program else "",
+        )
         try:
             rewritten = rewrite(data, index.tree, plan.edits)
         except RewriteError as error:
-            return FileResult(
-                path, data, data, _left(findings, str(error)), _unwritten(path, error)
-            )
+            held_back = result.unchanged(str(error))
+            return replace(held_back, error=_unwritten(path, error), is_held_back=True)
         if rewritten.failed:
             # A file is never half migrated: one edit that finds no place holds all of them back.
-            return FileResult(path, data, data, _left(findings, "its text could not be matched"))
-        return FileResult(path, data, rewritten.data, findings)
+            held_back = result.unchanged("its text could not be matched")
+            return replace(held_back, is_held_back=True)
+        return replace(result, after=rewritten.data)
 
     def _plan(self, path: str, data: bytes, index: Index) -> Plan:
         lines = tuple(_LINE_END.split(decode(data, path)))
@@ -312,21 +330,6 @@ def _horovod_by_name(name: str) -> Resolution:
     if name.lstrip("_") in HOROVOD_NAMES:
         return Resolution(frozenset(("horovod.tensorflow",)), assumed=True)
     return _unknown(name)
-
-
-def _left(findings: Sequence[Finding], reason: str) -> Tuple[Finding, ...]:
-    """The findings of a file that could not be rewritten: all are left to a person."""
-    return tuple(
-        replace(
-            f,
-            status=Status.MANUAL,
-            message=f"{f.message} (not done: {reason})",
-            remedy=f.remedy or "make this change by hand",
-        )
-        if f.status is Status.MIGRATED
-        else f
-        for f in findings
-    )
 
 
 def _unwritten(path: str, error: RewriteError) -> SourceError:

@@ -128,6 +128,10 @@ class Programs:
             self._neighbours[module].add(name)
             self._neighbours[name].add(module)
 
+    def name(self, module: str) -> str:
+        """A name that all modules of a program share, and no others."""
+        return min(self.around((module,)))
+
     def around(self, modules: Iterable[str]) -> FrozenSet[str]:
         """The modules of every program that holds one of ``modules``."""
         reached: Set[str] = set()

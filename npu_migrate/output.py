@@ -5,7 +5,7 @@ import os
 import shutil
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from npu_migrate.engine import FileResult
+from npu_migrate.results import FileResult
 from npu_migrate.sources import SourceError, is_inside, replace, unusable
 
 _LEFT_OUT = {".git", ".hg", ".svn", "__pycache__"}
@@ -28,9 +28,7 @@ def write_tree(
 ) -> List[SourceError]:
     """Copy every file of ``paths`` below ``folder``, the changed ones as they became."""
     changed = {
-        os.path.realpath(result.path): result.after
-        for result in results
-        if result.before != result.after
+        os.path.realpath(result.path): result.after for result in results if result.is_changed
     }
     errors = []
     for path in paths:

@@ -25,7 +25,7 @@ class Selection:
 
     def completed(self, changing: Iterable[str]) -> "Selection":
         """The selection in a run in which the rules of the codes ``changing`` change something."""
-        missing = {code for code in changing if _is_coupled(code) and code not in self.codes}
+        missing = {code for code in changing if is_coupled(code) and code not in self.codes}
         return replace(self, missing=tuple(sorted(missing)))
 
     def cut(self, plan: Plan) -> Plan:
@@ -37,13 +37,13 @@ class Selection:
         kept.edits = [
             edit
             for number, edit in enumerate(plan.edits)
-            if number in plan.owners and not _is_coupled(plan.owners[number].code)
+            if number in plan.owners and not is_coupled(plan.owners[number].code)
         ]
         kept.edits += _imports_for(kept.edits, plan)
         return kept
 
     def _left(self, finding: Finding) -> Finding:
-        if finding.status is not Status.MIGRATED or not _is_coupled(finding.code):
+        if finding.status is not Status.MIGRATED or not is_coupled(finding.code):
             return finding
         families = {code[: len(TOGETHER[0])] for code in (finding.code, *self.missing)}
         return replace(
@@ -56,12 +56,13 @@ class Selection:
 
 def judged(rules: Rules, chosen: Rules) -> Rules:
     """The rules by which a plan is made: the chosen ones and all whose changes belong together."""
-    coupled = [rule for code, rule in rules.select().by_code.items() if _is_coupled(code)]
+    coupled = [rule for code, rule in rules.select().by_code.items() if is_coupled(code)]
     both = {rule.code: rule for rule in (*coupled, *chosen.by_code.values())}
     return Rules.of(both.values(), rules.canonical, rules.exact)
 
 
-def _is_coupled(code: str) -> bool:
+def is_coupled(code: str) -> bool:
+    """Whether a code is of those whose changes belong together."""
     return code.startswith(TOGETHER)
 
 

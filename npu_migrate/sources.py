@@ -297,12 +297,20 @@ def _python_2(line: str, message: str) -> str:
 # Writing
 
 
+def check_writable(path: str) -> None:
+    """Raise a :class:`SourceError` where an existing file can't be written."""
+    try:
+        with open(os.path.realpath(path), "r+b"):
+            pass  # A folder's owner could replace even a file that forbids writing.
+    except OSError as error:
+        raise unusable(path, error, "written") from error
+
+
 def write(path: str, data: bytes) -> None:
     """Replace the text of an existing file at once, keeping its mode; a link stays a link."""
+    check_writable(path)
     target = os.path.realpath(path)
     try:
-        with open(target, "r+b"):
-            pass  # A folder's owner could replace even a file that forbids writing.
         replace(target, data, like=target)
     except OSError as error:
         raise unusable(path, error, "written") from error

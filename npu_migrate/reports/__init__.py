@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Dict, Tuple
 
-from npu_migrate.engine import FileResult
 from npu_migrate.plan import Finding, Status
+from npu_migrate.results import FileResult
 from npu_migrate.sources import SourceError
 
 
@@ -38,7 +38,7 @@ class Run:
         statuses = Counter(finding.status for finding in self.findings)
         return {
             "files": len(self.results),
-            "changed": sum(result.before != result.after for result in self.results),
+            "changed": sum(result.is_changed for result in self.results),
             **{status.value: statuses[status] for status in Status},
             "errors": len(self.errors),
         }

@@ -6,9 +6,9 @@ import io
 import os
 from typing import Iterator, List
 
-from npu_migrate.engine import FileResult
 from npu_migrate.reports import Run
 from npu_migrate.reports.style import Paint, plain
+from npu_migrate.results import FileResult
 from npu_migrate.sources import decode
 
 _STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
@@ -20,7 +20,7 @@ def render(run: Run, paint: Paint = plain) -> str:
     return "".join(
         _painted(line, paint)
         for result in run.results
-        if result.before != result.after
+        if result.is_changed
         for line in _lines(result)
     )
 

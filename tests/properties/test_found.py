@@ -282,7 +282,6 @@ def test_horovod_stays_imported_under_another_name(given: str) -> None:
     )
 
 
-@pytest.mark.xfail(strict=True, reason="a file that is held back does not hold others back yet")
 def test_a_class_stays_as_it_is_while_its_user_can_not_be_rewritten() -> None:
     """``except E :`` does not survive libcst, so the file with the step logic is left."""
     files = {

@@ -7,6 +7,7 @@ import pytest
 
 from npu_migrate import cli, engine
 from npu_migrate.plan import Finding, Status
+from npu_migrate.results import FileResult
 from npu_migrate.sources import SourceError, parse
 
 Outcome = namedtuple("Outcome", "status out err")
@@ -41,16 +42,18 @@ def words(monkeypatch):
     monkeypatch.setattr(engine, "migrate", _migrate_words)
 
 
-def _migrate_words(sources, rules, options):
-    for source in sources:
-        try:
-            data = source.read()
-            parse(data, source.path)
-        except SourceError as error:
-            yield engine.FileResult(source.path, b"", b"", (), error)
-        else:
-            findings = tuple(_find_words(source.path, data))
-            yield engine.FileResult(source.path, data, data.replace(b"GPU", b"NPU"), findings, None)
+def _migrate_words(sources, rules, options, advance):
+    return [_migrate_file(source) for source in sources]
+
+
+def _migrate_file(source):
+    try:
+        data = source.read()
+        parse(data, source.path)
+    except SourceError as error:
+        return FileResult(source.path, b"", b"", (), error)
+    findings = tuple(_find_words(source.path, data))
+    return FileResult(source.path, data, data.replace(b"GPU", b"NPU"), findings)
 
 
 def _find_words(path, data):

@@ -315,8 +315,9 @@ def test_a_file_that_vanishes_before_it_is_read(make, read, run, monkeypatch):
 
 def test_a_file_that_vanishes_before_it_is_written(make, read, run, monkeypatch):
     def migrate_and_lose(*arguments, migrate=engine.migrate):
-        yield from migrate(*arguments)
+        results = migrate(*arguments)
         os.unlink("a.py")
+        return results
 
     make(a=MIGRATED, b=MIGRATED)
     monkeypatch.setattr(engine, "migrate", migrate_and_lose)
@@ -333,8 +334,8 @@ class Panic(BaseException):
 
 @pytest.mark.parametrize("kind", [ValueError, RecursionError, Panic])
 def test_a_fault_of_our_own_is_one_line_with_the_file(make, read, run, monkeypatch, kind):
-    def fail(sources, rules, options):
-        yield engine.FileResult("a.py", MIGRATED, CLEAN, (), None)
+    def fail(sources, rules, options, advance):
+        advance()
         raise kind("of\nours")
 
     make(a=MIGRATED, b=MIGRATED)
@@ -348,9 +349,8 @@ def test_a_fault_of_our_own_is_one_line_with_the_file(make, read, run, monkeypat
 
 
 def test_interrupting(make, run, monkeypatch):
-    def interrupt(sources, rules, options):
+    def interrupt(sources, rules, options, advance):
         raise KeyboardInterrupt
-        yield
 
     make(a=MIGRATED)
     monkeypatch.setattr(engine, "migrate", interrupt)
@@ -404,9 +404,9 @@ def test_a_malformed_rule_of_the_users(make, run, folder):
 def test_options_reach_the_engine(make, run, monkeypatch):
     seen = []
 
-    def migrate(found, rules, options):
+    def migrate(found, rules, options, advance):
         seen.append(options)
-        return iter(())
+        return []
 
     make(a=CLEAN)
     monkeypatch.setattr(engine, "migrate", migrate)

@@ -3,9 +3,9 @@ import subprocess
 
 import pytest
 
-from npu_migrate.engine import FileResult
 from npu_migrate.reports import Run
 from npu_migrate.reports.diff import render
+from npu_migrate.results import FileResult
 
 CASES = {
     "plain": (b"a\nb\nc\n", b"a\nB\nc\n"),

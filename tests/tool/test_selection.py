@@ -4,8 +4,9 @@ from typing import Dict
 
 import pytest
 
-from npu_migrate.engine import FileResult, Options, migrate
+from npu_migrate.engine import Options, migrate
 from npu_migrate.plan import Status
+from npu_migrate.results import FileResult
 from npu_migrate.rules import load
 from npu_migrate.sources import stdin
 

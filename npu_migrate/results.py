@@ -1,0 +1,56 @@
+"""What became of the files of a run, and that a program is never migrated by half."""
+
+from dataclasses import dataclass, replace
+from typing import Iterable, List, Optional, Tuple
+
+from npu_migrate.plan import Finding, Status
+from npu_migrate.sources import SourceError
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """What became of one file; ``before`` is ``after`` where nothing changes.
+
+    ``program`` names the program whose files change all or none, where the file's changes belong to
+    one. ``is_held_back`` says that the file should have changed with it and could not.
+    """
+
+    path: str
+    before: bytes
+    after: bytes
+    findings: Tuple[Finding, ...] = ()
+    error: Optional[SourceError] = None
+    program: str = ""
+    is_held_back: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        return self.before != self.after
+
+    def unchanged(self, reason: str) -> "FileResult":
+        """The same file left as it was: what was to be migrated is left to a person."""
+        findings = tuple(_left(finding, reason) for finding in self.findings)
+        return replace(self, after=self.before, findings=findings)
+
+
+def all_or_none(results: Iterable[FileResult]) -> List[FileResult]:
+    """The results, without the changes to programs of which some file is held back."""
+    results = list(results)
+    culprits = {r.program: r.path for r in reversed(results) if r.is_held_back and r.program}
+    return [
+        result.unchanged(f"{culprits[result.program]}, which belongs to it, could not be changed")
+        if result.is_changed and result.program in culprits
+        else result
+        for result in results
+    ]
+
+
+def _left(finding: Finding, reason: str) -> Finding:
+    if finding.status is not Status.MIGRATED:
+        return finding
+    return replace(
+        finding,
+        status=Status.MANUAL,
+        message=f"{finding.message} (not done: {reason})",
+        remedy=finding.remedy or "make this change by hand",
+    )
