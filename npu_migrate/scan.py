@@ -15,6 +15,7 @@ CONCERNED = (
     "LossScale",
     "loss_scale:0",
     "horovod",
+    "byteps",
     "npu_bridge",
     "ops_adapter",
     "RANK_",
@@ -27,7 +28,9 @@ WITH_GRADIENTS = ("gradients(", "is_finite", "is_nan", "is_inf")
 IN_PROGRAM = ("Optimizer", "minimize", "global_step", "assign_add", "hvd")
 """Words of files that matter in a program with loss scaling or Horovod."""
 
-PROGRAM = ("LossScale", "mixed_precision", "horovod", "ops_adapter")
+PROGRAM = ("LossScale", "mixed_precision", "horovod", "byteps", "ops_adapter")
+
+HOROVOD = ("horovod", "byteps", "ops_adapter")
 
 _IMPORT = re.compile(rb"\bimport\b")
 _BEFORE = re.compile(
@@ -75,6 +78,7 @@ class Scanner:
         self._with_gradients = _encoded(WITH_GRADIENTS)
         self._in_program = _encoded(IN_PROGRAM)
         self._program = _encoded(PROGRAM)
+        self._horovod = _encoded(HOROVOD)
 
     def __call__(self, data: bytes) -> Scan:
         concerned = _holds(data, self._concerned)
@@ -83,7 +87,7 @@ class Scanner:
             concerned=concerned or gradients,
             concerned_in_program=not concerned and _holds(data, self._in_program),
             makes_program=concerned and _holds(data, self._program),
-            has_horovod=concerned and (b"horovod" in data or b"ops_adapter" in data),
+            has_horovod=concerned and _holds(data, self._horovod),
             has_embeddings=b"embedding" in data,
             imports=tuple(_imports(data)),
             fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(data)),

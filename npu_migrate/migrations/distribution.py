@@ -21,6 +21,7 @@ from npu_migrate.plan import (
 )
 
 LOCAL_RANK = (vocabulary.HOROVOD + ".local_rank", vocabulary.ADAPTER + ".local_rank")
+TENSORFLOW_MODULES = tuple(f"{library}.tensorflow" for library in vocabulary.LIBRARIES)
 NO_LONGER_READ = "; nothing reads it here any more"
 
 ADAPTER_API = frozenset(
@@ -80,6 +81,7 @@ class Distribution:
 
     def _leave(self, uses: List[ast.expr]) -> None:
         """A file is never half migrated: its Horovod stays, and a person decides."""
+        self._not_migrated()
         for use in uses:
             holder = self.index.parents[use]
             if isinstance(holder, ast.ClassDef):
@@ -88,7 +90,17 @@ class Distribution:
                 continue
             symbol = sorted(self.index.resolve(use).names)[0]
             name = symbol[len(vocabulary.HOROVOD) + 1 :]
-            self.context.report("horovod-without-counterpart", use, symbol=symbol, use=name)
+            if name.split(".")[0] == "keras":
+                continue  # its import is reported
+            library = self._library()
+            self.context.report(
+                "horovod-without-counterpart", use, symbol=symbol, use=name, library=library
+            )
+
+    def _library(self) -> str:
+        """What the library is called whose API a file uses."""
+        paths = [path for node in self.index.imports for path in library_paths(node)]
+        return next((vocabulary.LIBRARIES[path.split(".")[0]] for path in paths), "Horovod")
 
     # Optimizers and hooks ---------------------------------------------------------------------
 
@@ -220,13 +232,14 @@ class Distribution:
                         symbol=self.index.canonical(binding.target),
                         change=NO_LONGER_READ if isinstance(edit, DropImport) else "",
                         local=binding.name,
+                        library=vocabulary.LIBRARIES.get(binding.target.split(".")[0], "Horovod"),
                     )
 
     def _not_migrated(self) -> None:
         """Parts of Horovod whose imports are not replaced."""
         for node in self.index.imports:
-            for path in _horovod_paths(node):
-                known = f"{path}.".startswith(vocabulary.HOROVOD + ".")
+            for path in library_paths(node):
+                known = f"{self.index.canonical(path)}.".startswith(vocabulary.HOROVOD + ".")
                 if not known or path.endswith(".*") or ".keras" in path:
                     self.context.report("horovod-module", node, symbol=path, path=path)
 
@@ -237,7 +250,7 @@ class Distribution:
             return DropImport(node, binding.alias)
         if target == vocabulary.HOROVOD:
             return self._adapter_as(binding.name, node, binding.alias)
-        if target == "horovod" and binding.alias.name.startswith(vocabulary.HOROVOD):
+        if target in vocabulary.LIBRARIES and _is_of_tensorflow(binding.alias.name):
             return self._dotted_import(node, binding)
         if target.startswith(vocabulary.HOROVOD + "."):
             name = target[len(vocabulary.HOROVOD) + 1 :]
@@ -303,17 +316,27 @@ def _horovod_part(chain: ast.expr) -> Optional[ast.expr]:
     """The ``horovod.tensorflow`` at the start of a chain."""
     part: ast.AST = chain
     while isinstance(part, ast.Attribute):
-        if dotted(part) == vocabulary.HOROVOD:
+        if dotted(part) in TENSORFLOW_MODULES:
             return part
         part = part.value
     return None
 
 
-def _horovod_paths(node: Union[ast.Import, ast.ImportFrom]) -> List[str]:
-    """The dotted paths of Horovod that an import statement names."""
+def _is_of_tensorflow(path: str) -> bool:
+    """Whether a dotted path is ``horovod.tensorflow`` or below it."""
+    return any(f"{path}.".startswith(f"{module}.") for module in TENSORFLOW_MODULES)
+
+
+def library_paths(node: Union[ast.Import, ast.ImportFrom]) -> List[str]:
+    """The dotted paths of Horovod, or of what has its API, that an import statement names."""
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         if node.level:
             return []
         names = [f"{node.module}.{name}" for name in names]
-    return [name for name in names if name.split(".")[0] == "horovod"]
+    parts = [name.split(".") for name in names]
+    return [
+        ".".join(path)
+        for path in parts
+        if path[0] in vocabulary.LIBRARIES and not vocabulary.OTHER_FRAMEWORKS & set(path[1:2])
+    ]

@@ -13,6 +13,7 @@ MIGRATED_AWAY = (
     "tensorflow.train.experimental",
     "tensorflow.python.training.experimental",
     "horovod",
+    "byteps",
 )
 
 

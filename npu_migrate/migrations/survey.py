@@ -82,8 +82,10 @@ def _imports_horovod(index: Index) -> bool:
     for statement in index.imports:
         for binding in index.statement_bindings(statement):
             target = index.canonical(binding.target)
+            package, _, module = target.partition(".")
             renamed = target == vocabulary.ADAPTER and binding.name != "ops_adapter"
-            if renamed or target.split(".")[0] == "horovod":
+            other = module.split(".")[0] in vocabulary.OTHER_FRAMEWORKS
+            if renamed or (package in vocabulary.LIBRARIES and not other):
                 return True
             if target.startswith(vocabulary.ADAPTER + "."):
                 return True

@@ -6,6 +6,10 @@ BRIDGE = "npu_bridge.estimator.npu."
 HOROVOD = "horovod.tensorflow"
 HOROVOD_NAMES = ("hvd", "horovod")
 """What parameters are called that take Horovod."""
+LIBRARIES = {"horovod": "Horovod", "byteps": "BytePS"}
+"""Packages whose `tensorflow` module has Horovod's API, and what they are called."""
+OTHER_FRAMEWORKS = frozenset(("torch", "mxnet"))
+"""Modules of these packages that do not concern TensorFlow."""
 ADAPTER = "npu_migrate.runtime.ops_adapter"
 
 CONTRIB_OPTIMIZER = CONTRIB + "LossScaleOptimizer"

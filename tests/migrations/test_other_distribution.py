@@ -1,0 +1,98 @@
+"""Distribution by other means than Horovod for TensorFlow: BytePS, parameter servers."""
+
+import pytest
+from support import left_as_marked, migrate, untouched, with_tf
+
+# BytePS has Horovod's API
+
+
+def test_byteps_becomes_the_adapter():
+    outcome = left_as_marked(
+        with_tf("""
+        import byteps.tensorflow as bps
+
+        bps.init()
+        opt = bps.DistributedOptimizer(tf.train.AdamOptimizer(0.1 * bps.size()))
+        start = bps.broadcast_global_variables(0)
+        """)
+    )
+    assert "byteps" not in outcome.text
+    assert "from npu_migrate.runtime import ops_adapter as bps" in outcome.text
+    assert "NPUDistributedOptimizer(tf.train.AdamOptimizer(0.1 * bps.size()))" in outcome.text
+    assert "BytePS" in outcome.messages("NPU202")
+
+
+def test_byteps_spelt_out():
+    outcome = left_as_marked("import byteps.tensorflow\n\nprint(byteps.tensorflow.rank())\n")
+    assert "byteps" not in outcome.text and "print(ops_adapter.rank())" in outcome.text
+
+
+def test_what_only_byteps_has():
+    outcome = untouched("""
+        import byteps.tensorflow as bps
+
+        total = bps.push_pull(1.0)  #! NPU206
+        """)
+    assert "push_pull of BytePS" in outcome.messages()
+
+
+@pytest.mark.parametrize("package", ["horovod", "byteps"])
+def test_keras_of_the_library_is_left(package):
+    left_as_marked(f"import {package}.tensorflow.keras as hvd  #! NPU212\n\nprint(hvd.size())\n")
+
+
+@pytest.mark.parametrize(
+    "importing",
+    [
+        "import horovod.torch as hvd",
+        "import horovod.mxnet as hvd",
+        "from horovod import torch as hvd",
+        "from horovod.torch import DistributedOptimizer, hvd",
+        "import byteps.torch as hvd",
+    ],
+)
+def test_other_frameworks_do_not_concern_us(importing):
+    untouched(f"""
+        import torch
+        {importing}
+
+        hvd.init()
+
+        def build(optimizer, hvd):
+            return hvd.DistributedOptimizer(optimizer)
+        """)
+
+
+# Parameter servers
+
+
+def test_each_construct_of_a_parameter_server_is_reported_once():
+    untouched(
+        with_tf("""
+        def main(hosts, job, index, build):
+            cluster = tf.train.ClusterSpec(hosts)  #! NPU213
+            server = tf.train.Server(cluster, job_name=job, task_index=index)  #! NPU213
+            if job == "ps":
+                server.join()
+            with tf.device(tf.train.replica_device_setter(cluster=cluster)):  #! NPU214
+                loss = build()
+            opt = tf.train.AdamOptimizer(0.1)
+            opt = tf.train.SyncReplicasOptimizer(opt, 4)  #! NPU215
+            step = tf.train.get_or_create_global_step()
+            hook = opt.make_session_run_hook(index == 0)
+            with tf.train.MonitoredTrainingSession(server.target, hooks=[hook]) as session:
+                session.run(opt.minimize(loss, step))
+        """)
+    )
+
+
+def test_a_server_of_the_users_own_is_none():
+    outcome = migrate("""
+        from http.server import HTTPServer as Server
+
+        class ClusterSpec(object):
+            pass
+
+        Server(ClusterSpec())
+        """)
+    assert outcome.findings == ()
