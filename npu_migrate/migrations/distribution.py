@@ -90,12 +90,15 @@ class Distribution:
                 continue
             symbol = sorted(self.index.resolve(use).names)[0]
             name = symbol[len(vocabulary.HOROVOD) + 1 :]
-            if name.split(".")[0] == "keras":
+            if name.split(".")[0] == "keras" and self._imports_keras():
                 continue  # its import is reported
             library = self._library()
             self.context.report(
                 "horovod-without-counterpart", use, symbol=symbol, use=name, library=library
             )
+
+    def _imports_keras(self) -> bool:
+        return any(".keras" in p for node in self.index.imports for p in library_paths(node))
 
     def _library(self) -> str:
         """What the library is called whose API a file uses."""
