@@ -124,6 +124,21 @@ def test_the_common_case_reads_each_float32_gradient_once():
     assert operations_run(np.inf)[1] > 1
 
 
+def test_a_bad_element_is_found_among_small_gradients_of_many_shapes_and_types():
+    shapes = ([], [3], [2, 5], [4096], [5000], [2, 3, 4])
+    types = (np.float32, np.float16, np.float64)
+    arrays = [np.ones(shape, kind) for kind in types for shape in shapes]
+    gradients = [tf.constant(array) for array in arrays]
+    status = GradientFiniteness().status(gradients)
+    with tf.Session() as session:
+        assert session.run(status).tolist() == [0]
+        for gradient, array in zip(gradients, arrays):
+            for bad in (np.inf, -np.inf, np.nan):
+                spoilt = array.copy()
+                spoilt[(-1,) * spoilt.ndim] = bad
+                assert session.run(status, {gradient: spoilt}).tolist() == [1]
+
+
 class TestChoice:
     def test_off_the_npu(self, monkeypatch):
         assert isinstance(choose_overflow_source(), SimulatedSaturation)

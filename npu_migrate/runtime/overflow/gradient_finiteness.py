@@ -1,6 +1,6 @@
 """Overflow as Inf or NaN in the gradients: for machines that compute as IEEE 754 says."""
 
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -30,7 +30,7 @@ def all_finite(gradients: Sequence[Gradient]) -> tf.Tensor:
     Returns:
       A bool scalar.
     """
-    tensors = values_of(gradients)
+    tensors = joined(values_of(gradients))
     return if_sums_are_finite(
         tensors, lambda: tf.constant(True), lambda: all_true([finite_elements(t) for t in tensors])
     )
@@ -68,6 +68,30 @@ def if_sums_are_finite(
     return tf.cond(certain, finite, look_closer)
 
 
+def joined(tensors: Sequence[tf.Tensor]) -> List[tf.Tensor]:
+    """The tensors, with the small ones of a type put end to end.
+
+    Most gradients are biases and the like: a few operations then do for all of them, and copying
+    them costs next to nothing.
+
+    Returns:
+      The large tensors as they are, and after them at most one vector for each type.
+    """
+    small: Dict[Any, List[tf.Tensor]] = {}
+    large: List[tf.Tensor] = []
+    for tensor in tensors:
+        is_small = tensor.shape.is_fully_defined() and tensor.shape.num_elements() <= _SMALL
+        (small.setdefault(tensor.dtype.base_dtype, []) if is_small else large).append(tensor)
+    return large + [_end_to_end(together) for together in small.values()]
+
+
+def _end_to_end(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
+    if len(tensors) == 1:
+        return tensors[0]
+    shape = tf.constant([-1])
+    return tf.concat([t if t.shape.ndims == 1 else tf.reshape(t, shape) for t in tensors], 0)
+
+
 def finite_elements(tensor: tf.Tensor) -> tf.Tensor:
     """Which elements are neither Inf nor NaN; a bool tensor of the same shape."""
     bits = _EXPONENT_BITS.get(tensor.dtype.base_dtype)
@@ -82,6 +106,9 @@ def all_true(conditions: Sequence[tf.Tensor]) -> tf.Tensor:
     axes = _Axes()
     return tf.reduce_all(tf.stack([tf.reduce_all(one, axes.of(one)) for one in conditions]))
 
+
+#: Elements of a tensor that counts as small.
+_SMALL = 4096
 
 #: In the 16-bit types a number is Inf or NaN exactly if all these bits are set. Sums of them are
 #: slow, and `tf.math.is_finite` of TensorFlow 1.15 overlooks NaN among many bfloat16 numbers.
