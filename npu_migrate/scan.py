@@ -25,6 +25,16 @@ CONCERNED = (
 WITH_GRADIENTS = ("gradients(", "is_finite", "is_nan", "is_inf")
 """The same, in files that speak of gradients."""
 
+ESTIMATORS = (
+    "stimator",
+    "contrib.learn",
+    "contrib import learn",
+    "contrib.factorization",
+    "contrib.timeseries",
+)
+WITH_ESTIMATORS = ("RunConfig", "Classifier", "Regressor", "_to_estimator", "KMeans", "GMM", "SVM")
+"""The same, in files that speak of Estimators, and not just of the ``EstimatorSpec``."""
+
 IN_PROGRAM = ("Optimizer", "minimize", "global_step", "assign_add", "hvd")
 """Words of files that matter in a program with loss scaling or Horovod."""
 
@@ -76,6 +86,8 @@ class Scanner:
         others = {name for name in names if not any(word in name for word in CONCERNED)}
         self._concerned = _encoded([*CONCERNED, *sorted(others)])
         self._with_gradients = _encoded(WITH_GRADIENTS)
+        self._estimators = _encoded(ESTIMATORS)
+        self._with_estimators = _encoded(WITH_ESTIMATORS)
         self._in_program = _encoded(IN_PROGRAM)
         self._program = _encoded(PROGRAM)
         self._horovod = _encoded(HOROVOD)
@@ -84,7 +96,7 @@ class Scanner:
         concerned = _holds(data, self._concerned)
         gradients = not concerned and b"grad" in data and _holds(data, self._with_gradients)
         return Scan(
-            concerned=concerned or gradients,
+            concerned=concerned or gradients or self._makes_estimator(data),
             concerned_in_program=not concerned and _holds(data, self._in_program),
             makes_program=concerned and _holds(data, self._program),
             has_horovod=concerned and _holds(data, self._horovod),
@@ -92,6 +104,12 @@ class Scanner:
             imports=tuple(_imports(data)),
             fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(data)),
         )
+
+    def _makes_estimator(self, data: bytes) -> bool:
+        if not _holds(data, self._estimators):
+            return False
+        others = data.count(b"EstimatorSpec")
+        return data.count(b"Estimator") > others or _holds(data, self._with_estimators)
 
 
 def _encoded(words: Iterable[str]) -> Tuple[bytes, ...]:

@@ -3,6 +3,7 @@
 from npu_migrate.migrations import class_values, fetches, table, unresolved
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
+from npu_migrate.migrations.estimators import Estimators
 from npu_migrate.migrations.finite_checks import FiniteChecks
 from npu_migrate.migrations.global_step import GlobalStep
 from npu_migrate.migrations.gradients import Gradients
@@ -41,6 +42,7 @@ def plan_file(context: Context) -> Plan:
     SeveralOptimizers(context, optimizers, steps.paths).run()
     HandMigrated(context, optimizers).run()
     checks.report_left()
+    Estimators(context, optimizers).run()
     class_values.run(context)
     unresolved.run(context)
     fetches.run(context)

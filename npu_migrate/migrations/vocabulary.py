@@ -68,6 +68,13 @@ RANK_COUNT = frozenset(
 
 BROADCAST_HOOK = BRIDGE + "npu_hook.NPUBroadcastGlobalVariablesHook"
 
+RUN_CONFIG_INIT = "npu_bridge.npu_init.npu_run_config_init"
+CONFIG_PROTO = "npu_bridge.npu_init.npu_config_proto"
+NPU_RUN_CONFIG = BRIDGE + "npu_config.NPURunConfig"
+NPU_ESTIMATOR = BRIDGE + "npu_estimator.NPUEstimator"
+MODEL_TO_ESTIMATOR = "tensorflow.keras.estimator.model_to_estimator"
+MODEL_TO_NPU_ESTIMATOR = BRIDGE + "keras_to_npu.model_to_npu_estimator"
+
 TENSORFLOW = ("tensorflow", "tensorflow.compat.v1")
 """The modules that have all of the API that new code uses."""
 

@@ -1,0 +1,115 @@
+"""Where the configurations of Estimators come from, and what the NPU has not (NPU424, NPU425)."""
+
+import ast
+from typing import Dict, List, Optional
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import Context, unpacks
+from npu_migrate.migrations.estimator_classes import (
+    RUN_CONFIG,
+    RUN_CONFIG_PARAMETERS,
+    RUN_CONFIGS,
+    WITHOUT_NPU,
+)
+from npu_migrate.migrations.optimizers import Optimizers, Producer
+from npu_migrate.names import dotted, is_none
+
+NPU_CONFIGS = (vocabulary.RUN_CONFIG_INIT, vocabulary.NPU_RUN_CONFIG)
+"""What makes a configuration that runs on the NPU."""
+
+
+class RunConfigs:
+    """The configurations of one file."""
+
+    def __init__(self, context: Context, optimizers: Optimizers) -> None:
+        self.context = context
+        self.index = context.index
+        self.optimizers = optimizers
+
+    def report(self) -> None:
+        """Say which arguments need a person."""
+        for call in self.index.calls:
+            if self.is_made_by(call) or self._replaces(call):
+                self._without_counterpart(call)
+                self._saves_by_time(call)
+
+    def is_made_by(self, producer: object) -> bool:
+        """Whether a call makes a configuration of TensorFlow or of the NPU."""
+        known = (*RUN_CONFIGS, vocabulary.NPU_RUN_CONFIG)
+        return isinstance(producer, ast.Call) and self.context.is_named(producer.func, known)
+
+    def origins(self, config: ast.expr) -> List[Producer]:
+        """What may have made a configuration, seen through ``config.replace(...)``."""
+        found: Dict[Producer, None] = {}
+        pending = self.optimizers.producers(config)
+        while pending:
+            producer = pending.pop()
+            if producer in found:
+                continue
+            receiver = _receiver_of_replace(producer)
+            if receiver is not None:
+                pending += self.optimizers.producers(receiver)
+            else:
+                found[producer] = None
+        return list(found)
+
+    def is_for_npu(self, config: ast.expr) -> bool:
+        """Whether a configuration runs on the NPU already, whatever way it took."""
+        origins = self.origins(config)
+        return bool(origins) and all(
+            isinstance(origin, ast.Call)
+            and (self.context.is_named(origin.func, NPU_CONFIGS) or self._has_npu_session(origin))
+            for origin in origins
+        )
+
+    def _has_npu_session(self, call: ast.Call) -> bool:
+        """``RunConfig(session_config=...)`` of a session that has the ``NpuOptimizer``."""
+        session = arguments(call).get("session_config") if self.is_made_by(call) else None
+        if session is None:
+            return False
+        made = self.optimizers.derives_from(session, (vocabulary.CONFIG_PROTO,))
+        return bool(made) or self._adds_optimizer(session)
+
+    def _adds_optimizer(self, session: ast.expr) -> bool:
+        name = dotted(session)
+        added = f"{name}.graph_options.rewrite_options.custom_optimizers.add"
+        return bool(name) and any(dotted(call.func) == added for call in self.index.calls)
+
+    # What a person must see to ----------------------------------------------------------------
+
+    def _replaces(self, call: ast.Call) -> bool:
+        receiver = _receiver_of_replace(call)
+        return receiver is not None and any(map(self.is_made_by, self.origins(receiver)))
+
+    def _without_counterpart(self, call: ast.Call) -> None:
+        names = [name for name in WITHOUT_NPU if self._is_given(call, name)]
+        if names:
+            listed = ", ".join(names)
+            rule = "run-config-without-counterpart"
+            self.context.report(rule, call, symbol=RUN_CONFIG, arguments=listed)
+
+    def _saves_by_time(self, call: ast.Call) -> None:
+        several = self.context.run.uses_horovod(self.index.module)
+        if several and self._is_given(call, "save_checkpoints_secs"):
+            self.context.report("run-config-saves-by-time", call, symbol=RUN_CONFIG)
+
+    def _is_given(self, call: ast.Call, name: str) -> bool:
+        value = arguments(call).get(name)
+        return value is not None and not all(
+            isinstance(p, ast.expr) and is_none(p) for p in self.optimizers.producers(value)
+        )
+
+
+def arguments(call: ast.Call) -> Dict[str, ast.expr]:
+    """The visible arguments of a ``RunConfig(...)`` by name."""
+    given: Dict[str, ast.expr] = {}
+    if isinstance(call.func, (ast.Name, ast.Attribute)) and not unpacks(call):
+        given.update(zip(RUN_CONFIG_PARAMETERS, call.args))
+    given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg})
+    return given
+
+
+def _receiver_of_replace(node: object) -> Optional[ast.expr]:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr == "replace" else None
+    return None

@@ -1,0 +1,215 @@
+"""Estimators get a configuration that runs on the NPU."""
+
+import pytest
+
+from tests.migrations.support import left_as_marked, migrate, untouched, with_tf
+
+INIT = "from npu_bridge.npu_init import npu_run_config_init"
+
+
+def line_of(outcome, word):
+    (line,) = [one.strip() for one in outcome.text.splitlines() if one.strip().startswith(word)]
+    return line
+
+
+@pytest.mark.parametrize(
+    "call, migrated",
+    [
+        ("Estimator(fn, config=rc)", "Estimator(fn, config=npu_run_config_init(run_config=rc))"),
+        ("Estimator(fn, 'd', rc)", "Estimator(fn, 'd', npu_run_config_init(run_config=rc))"),
+        ("Estimator(fn)", "Estimator(fn, config=npu_run_config_init())"),
+        ("Estimator(fn, config=None)", "Estimator(fn, config=npu_run_config_init())"),
+        ("Estimator(fn, 'd', None, {})", "Estimator(fn, 'd', npu_run_config_init(), {})"),
+        (
+            "LinearClassifier(columns, config=rc)",
+            "LinearClassifier(columns, config=npu_run_config_init(run_config=rc))",
+        ),
+        (
+            "DNNClassifier([4], columns, None, 2, None, None, 'Adam', act, None, None, rc)",
+            "DNNClassifier([4], columns, None, 2, None, None, 'Adam', act, None, None, "
+            "npu_run_config_init(run_config=rc))",
+        ),
+        (
+            "BoostedTreesRegressor(columns, 1)",
+            "BoostedTreesRegressor(columns, 1, config=npu_run_config_init())",
+        ),
+    ],
+)
+def test_the_config_goes_through_npu_run_config_init(call, migrated):
+    outcome = migrate(with_tf(f"e = tf.estimator.{call}\n"))
+    assert line_of(outcome, "e = ") == f"e = tf.estimator.{migrated}"
+    assert INIT in outcome.text
+
+
+@pytest.mark.parametrize(
+    "imports, name",
+    [
+        ("import tensorflow as tf", "tf.contrib.learn.DNNClassifier"),
+        ("from tensorflow.contrib import learn", "learn.LinearRegressor"),
+        ("import tensorflow.compat.v1 as tf", "tf.estimator.BaselineClassifier"),
+        ("from tensorflow.estimator import Estimator as E", "E"),
+        ("from tensorflow.python.estimator.estimator import Estimator", "Estimator"),
+        ("from tensorflow_estimator.python.estimator.estimator import Estimator", "Estimator"),
+        ("import tensorflow as tf", "tf.contrib.estimator.RNNClassifier"),
+    ],
+)
+def test_every_way_to_an_estimator(imports, name):
+    outcome = migrate(f"{imports}\n\ne = {name}(a, config=rc)\n")
+    assert line_of(outcome, "e = ") == f"e = {name}(a, config=npu_run_config_init(run_config=rc))"
+
+
+@pytest.mark.parametrize(
+    "module", ["tf.contrib.tpu", "tf.estimator.tpu", "tf.compat.v1.estimator.tpu"]
+)
+def test_an_npu_is_no_tpu(module):
+    outcome = migrate(
+        with_tf(f"""
+            rc = {module}.RunConfig(tpu_config={module}.TPUConfig(iterations_per_loop=8))
+            a = {module}.TPUEstimator(fn, config=rc, use_tpu=FLAGS.use_tpu, train_batch_size=8)
+            b = {module}.TPUEstimator(fn, config=rc, train_batch_size=8)
+            c = {module}.TPUEstimator(fn, None, rc, {{}}, True, 8)
+        """)
+    )
+    config = "npu_run_config_init(run_config=rc)"
+    assert f"(fn, config={config}, use_tpu=False, train_batch_size=8)" in line_of(outcome, "a = ")
+    assert f"(fn, config={config}, train_batch_size=8, use_tpu=False)" in line_of(outcome, "b = ")
+    assert f"(fn, None, {config}, {{}}, False, 8)" in line_of(outcome, "c = ")
+    assert outcome.left == []
+
+
+def test_a_tpu_estimator_must_have_a_config_of_its_own():
+    untouched(with_tf("e = tf.contrib.tpu.TPUEstimator(fn, train_batch_size=8)  #! NPU427\n"))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "rc = npu_run_config_init(tf.estimator.RunConfig())\n"
+        "e = tf.estimator.Estimator(fn, config=rc)",
+        "rc = NPURunConfig(model_dir='d')\nrc = rc.replace(tf_random_seed=1)\n"
+        "e = tf.estimator.Estimator(fn, config=rc)",
+        "e = NPUEstimator(fn, config=NPURunConfig())",
+        "def make(rc):\n  return tf.estimator.Estimator(fn, config=rc)\n"
+        "make(npu_run_config_init())\nmake(rc=NPURunConfig())",
+        "def config():\n  return npu_run_config_init()\n"
+        "e = tf.estimator.Estimator(fn, config=config())",
+        "class A:\n  def __init__(self):\n    self.rc = npu_run_config_init()\n"
+        "  def run(self):\n    return tf.estimator.Estimator(fn, config=self.rc)",
+        "c = npu_config_proto(tf.ConfigProto())\nrc = tf.estimator.RunConfig(session_config=c)\n"
+        "e = tf.estimator.Estimator(fn, config=rc)",
+    ],
+)
+@pytest.mark.parametrize("star", [False, True])
+def test_what_was_migrated_by_hand_stays(script, star):
+    names = ["NPUEstimator", "NPURunConfig", "npu_config_proto", "npu_run_config_init"]
+    used = [name for name in names if name in script]
+    imports = "*" if star else ", ".join(used)
+    untouched(f"import tensorflow as tf\nfrom npu_bridge.npu_init import {imports}\n\n{script}\n")
+
+
+def test_a_session_configuration_with_the_npu_optimizer_is_migrated_already():
+    untouched(
+        with_tf("""
+            from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+
+            c = tf.ConfigProto()
+            custom_op = c.graph_options.rewrite_options.custom_optimizers.add()
+            custom_op.name = "NpuOptimizer"
+            c.graph_options.rewrite_options.remapping = RewriterConfig.OFF
+            e = tf.estimator.Estimator(fn, config=tf.estimator.RunConfig(session_config=c))
+        """)
+    )
+
+
+def test_arguments_that_cannot_be_seen():
+    left_as_marked(
+        with_tf("""
+            def make(*args, **kwargs):
+              a = tf.estimator.Estimator(**kwargs)  #! NPU422
+              b = tf.estimator.Estimator(*args)  #! NPU422
+              c = tf.contrib.tpu.TPUEstimator(config=rc, **kwargs)  #! NPU422
+              return tf.estimator.Estimator(config=rc, **kwargs)
+        """)
+    )
+
+
+def test_a_subclass_hands_its_config_on():
+    outcome = migrate(
+        with_tf("""
+            class Own(tf.estimator.Estimator):
+              def __init__(self, config=None):
+                super(Own, self).__init__(model_fn=fn, config=config)
+
+            class Old(tf.estimator.Estimator):
+              def __init__(self, config):
+                tf.estimator.Estimator.__init__(self, fn, 'd', config)
+
+            class Plain(tf.estimator.Estimator):
+              pass
+
+            own, old, plain = Own(rc), Old(rc), Plain(fn, config=rc)
+        """)
+    )
+    assert (
+        "super(Own, self).__init__(model_fn=fn, config=npu_run_config_init(run_config=config))"
+        in (outcome.text)
+    )
+    assert "__init__(self, fn, 'd', npu_run_config_init(run_config=config))" in outcome.text
+    assert "Own(rc), Old(rc), Plain(fn, config=npu_run_config_init(run_config=rc))" in outcome.text
+
+
+def test_a_subclass_that_another_file_makes_is_reported():
+    left_as_marked(
+        {
+            "own.py": with_tf("class Own(tf.estimator.Estimator):  #! NPU423\n  pass\n"),
+            "main.py": "from own import Own\n\ne = Own(fn)\n",
+        }
+    )
+
+
+def test_an_estimator_that_is_handed_on_is_reported():
+    left_as_marked(
+        with_tf("""
+            import functools
+
+            make = functools.partial(tf.estimator.Estimator, fn)  #! NPU426
+            table = {'plain': tf.estimator.Estimator}  #! NPU426
+            is_one = isinstance(make, tf.estimator.Estimator)
+            self.assertIsInstance(make, tf.estimator.Estimator)
+        """)
+    )
+
+
+def test_arguments_of_a_run_config_that_the_npu_has_not():
+    left_as_marked(
+        with_tf("""
+            strategy = tf.distribute.MirroredStrategy()
+            a = tf.estimator.RunConfig(train_distribute=strategy, device_fn=None)  #! NPU424
+            b = a.replace(protocol='grpc')  #! NPU424
+            c = tf.estimator.RunConfig(train_distribute=None, save_checkpoints_secs=60)
+        """)
+    )
+
+
+def test_several_devices_save_by_step():
+    left_as_marked(
+        with_tf("""
+            import horovod.tensorflow as hvd
+
+            hvd.init()
+            a = tf.estimator.RunConfig(save_checkpoints_secs=60)  #! NPU425
+            b = tf.estimator.RunConfig(save_checkpoints_steps=60, save_checkpoints_secs=None)
+        """)
+    )
+
+
+def test_names_of_the_users_own_are_left_alone():
+    untouched("""
+        from mylib import Estimator, estimator
+
+        class RunConfig:
+          pass
+
+        e = Estimator(fn, config=RunConfig(train_distribute=1))
+        f = estimator.DNNClassifier(fn)
+    """)
