@@ -9,7 +9,7 @@ They are written with four spaces a level; the rewriter uses the file's own inde
 """
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Dict, List, Mapping, Optional, Tuple, Union
 
@@ -45,6 +45,13 @@ class Finding:
     message: str
     assumed: bool = False
     remedy: str = ""
+
+    def left(self, reason: str, remedy: str = "make this change by hand") -> "Finding":
+        """The finding where its edits can't be made after all; what was left anyway stays so."""
+        if self.status is not Status.MIGRATED:
+            return self
+        message = f"{self.message} (not done: {reason})"
+        return replace(self, status=Status.MANUAL, message=message, remedy=remedy)
 
 
 Parts = Mapping[str, ast.expr]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Iterable, List, Optional, Tuple
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.plan import Finding
 from npu_migrate.sources import SourceError
 
 
@@ -29,7 +29,7 @@ class FileResult:
 
     def unchanged(self, reason: str) -> "FileResult":
         """The same file left as it was: what was to be migrated is left to a person."""
-        findings = tuple(_left(finding, reason) for finding in self.findings)
+        findings = tuple(finding.left(reason) for finding in self.findings)
         return replace(self, after=self.before, findings=findings)
 
 
@@ -43,14 +43,3 @@ def all_or_none(results: Iterable[FileResult]) -> List[FileResult]:
         else result
         for result in results
     ]
-
-
-def _left(finding: Finding, reason: str) -> Finding:
-    if finding.status is not Status.MIGRATED:
-        return finding
-    return replace(
-        finding,
-        status=Status.MANUAL,
-        message=f"{finding.message} (not done: {reason})",
-        remedy=finding.remedy or "make this change by hand",
-    )

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import FrozenSet, Iterable, Iterator, List, Tuple
 
-from npu_migrate.plan import AddImport, Edit, Finding, Plan, Status
+from npu_migrate.plan import AddImport, Edit, Finding, Plan
 from npu_migrate.rules import Rules
 
 TOGETHER = ("NPU1", "NPU2", "NPU3")
@@ -43,14 +43,11 @@ class Selection:
         return kept
 
     def _left(self, finding: Finding) -> Finding:
-        if finding.status is not Status.MIGRATED or not is_coupled(finding.code):
+        if not is_coupled(finding.code):
             return finding
         families = {code[: len(TOGETHER[0])] for code in (finding.code, *self.missing)}
-        return replace(
-            finding,
-            status=Status.MANUAL,
-            message=f"{finding.message} (not done: only together with what is not selected)",
-            remedy=f"select {','.join(sorted(families))}",
+        return finding.left(
+            "only together with what is not selected", f"select {','.join(sorted(families))}"
         )
 
 
