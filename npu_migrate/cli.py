@@ -129,8 +129,8 @@ def _codes(
 def command(**options: object) -> int:
     """Migrate TensorFlow 1.15 training scripts from GPUs to Ascend NPUs.
 
-    PATH is a Python file, a folder, or - for standard input. Files are rewritten in place unless
-    an option says otherwise.
+    PATH is a Python file, a notebook, a folder, or - for standard input. Files are
+    rewritten in place unless an option says otherwise.
 
     \b
     Exit status:

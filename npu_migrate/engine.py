@@ -36,11 +36,12 @@ from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.survey import name_facts, step_facts
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Project, Resolution, exports
-from npu_migrate.plan import Plan
+from npu_migrate.plan import Finding, Plan
 from npu_migrate.results import FileResult, all_or_none
 from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.scan import Scan, Scanner
+from npu_migrate.scripts import OtherLanguage, Script, read_script
 from npu_migrate.selection import Selection, is_coupled, judged
 from npu_migrate.sources import Source, SourceError, decode, parse
 
@@ -68,6 +69,7 @@ class _File:
     source: Source
     scan: Optional[Scan] = None
     error: Optional[SourceError] = None
+    skipped: str = ""
 
 
 def migrate(
@@ -151,7 +153,7 @@ class _Reader:
         self._sources = {self.module(source): source for source in sources}
         self._canonical = Canonical(rules.canonical, rules.exact)
         self._scanner = scanner
-        self._kept: Dict[str, Tuple[bytes, Index]] = {}
+        self._kept: Dict[str, Tuple[Script, Index]] = {}
         self._room = KEPT_BYTES
         self._forgotten = 0
 
@@ -170,12 +172,14 @@ class _Reader:
     def scan(self, source: Source) -> _File:
         """The first look at a file; whether it can be parsed is found here."""
         try:
-            data = source.read()
-            tree = parse(data, source.path)
-            scan = self._scanner(data)
+            script = read_script(source)
+            tree = parse(script.python, source.path)
+            scan = self._scanner(script.python)
             if scan.concerned:
-                self._keep(source, data, tree)
+                self._keep(source, script, tree)
             return _File(source, scan)
+        except OtherLanguage as reason:
+            return _File(source, skipped=str(reason))
         except SourceError as error:
             return _File(source, error=error)
         except RecursionError:
@@ -202,12 +206,12 @@ class _Reader:
         except (SourceError, RecursionError):
             return None
 
-    def index(self, source: Source, run: RunFacts) -> Tuple[bytes, Index]:
+    def index(self, source: Source, run: RunFacts) -> Tuple[Script, Index]:
         """A file and its index, which knows the other files of the run."""
-        data, index = self._index(source)
+        script, index = self._index(source)
         uses_horovod = run.uses_horovod(index.module)
         index.attach(run.project, _horovod_by_name if uses_horovod else _unknown)
-        return data, index
+        return script, index
 
     def forget(self, source: Source) -> None:
         """Let go of the index of a file that is done; now and then also of its cycles."""
@@ -216,14 +220,14 @@ class _Reader:
         if self._forgotten % 64 == 0:
             gc.collect()
 
-    def _index(self, source: Source) -> Tuple[bytes, Index]:
+    def _index(self, source: Source) -> Tuple[Script, Index]:
         kept = self._kept.get(source.path)
         if kept is not None:
             return kept
-        data = source.read()
-        return self._keep(source, data, parse(data, source.path))
+        script = read_script(source)
+        return self._keep(source, script, parse(script.python, source.path))
 
-    def _keep(self, source: Source, data: bytes, tree: ast.Module) -> Tuple[bytes, Index]:
+    def _keep(self, source: Source, script: Script, tree: ast.Module) -> Tuple[Script, Index]:
         layout, path = self._layout, source.path
         index = Index(
             tree,
@@ -231,10 +235,10 @@ class _Reader:
             lambda dotted, level: layout.resolve(path, dotted, level),
             self._canonical,
         )
-        if len(data) <= self._room:
-            self._room -= len(data)
-            self._kept[path] = data, index
-        return data, index
+        if len(script.python) <= self._room:
+            self._room -= len(script.python)
+            self._kept[path] = script, index
+        return script, index
 
 
 def _too_deep(path: str) -> SourceError:
@@ -277,10 +281,10 @@ class _Migrator:
         try:
             if module not in self._concerned:
                 data = file.source.read()
-                return FileResult(path, data, data)
-            data, index = self._reader.index(file.source, self._run)
-            plan = selection.cut(self._plan(path, data, index))
-            result = self._migrated(path, data, index, plan)
+                return FileResult(path, data, data, skipped=file.skipped)
+            script, index = self._reader.index(file.source, self._run)
+            plan = selection.cut(self._plan(path, script, index))
+            result = self._migrated(path, script, index, plan)
             self._reader.forget(file.source)
             return result
         except SourceError as error:
@@ -293,17 +297,18 @@ class _Migrator:
         program = self._programs.name(module)
         return FileResult(path, b"", b"", error=error, program=program, is_held_back=True)
 
-    def _migrated(self, path: str, data: bytes, index: Index, plan: Plan) -> FileResult:
+    def _migrated(self, path: str, script: Script, index: Index, plan: Plan) -> FileResult:
         in_program = any(is_coupled(finding.code) for finding in plan.owners.values())
         result = FileResult(
             path,
-            data,
-            data,
-            tuple(sorted(plan.findings, key=lambda f: (f.line, f.column, f.code))),
+            script.file,
+            script.file,
+            tuple(script.placed(f) for f in sorted(plan.findings, key=_by_place)),
             program=self._programs.name(index.module) if in_program else "",
         )
         try:
-            rewritten = rewrite(data, index.tree, plan.edits)
+            rewritten = rewrite(script.python, index.tree, plan.edits)
+            after = script.with_python(rewritten.data)
         except RewriteError as error:
             held_back = result.unchanged(str(error))
             return replace(held_back, error=_unwritten(path, error), is_held_back=True)
@@ -311,14 +316,18 @@ class _Migrator:
             # A file is never half migrated: one edit that finds no place holds all of them back.
             held_back = result.unchanged("its text could not be matched")
             return replace(held_back, is_held_back=True)
-        return replace(result, after=rewritten.data)
+        return replace(result, after=after)
 
-    def _plan(self, path: str, data: bytes, index: Index) -> Plan:
-        lines = tuple(_LINE_END.split(decode(data, path)))
+    def _plan(self, path: str, script: Script, index: Index) -> Plan:
+        lines = tuple(_LINE_END.split(decode(script.python, path)))
         context = Context(path, index, self._rules, self._run, lines=lines)
         context.comment_out = self._options.removed == "comment"
         context.combined = self._options.optimizer == "combined"
         return plan_file(context)
+
+
+def _by_place(finding: Finding) -> Tuple[int, int, str]:
+    return finding.line, finding.column, finding.code
 
 
 def _unknown(name: str) -> Resolution:

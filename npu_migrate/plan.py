@@ -45,6 +45,18 @@ class Finding:
     message: str
     assumed: bool = False
     remedy: str = ""
+    cell: int = 0
+    """The cell of a notebook, from 1 among all its cells; ``line`` counts in it."""
+
+    @property
+    def place(self) -> str:
+        """Path, cell, line and column, as editors and terminals take it."""
+        return f"{place(self.path, self.cell)}:{self.line}:{self.column}"
+
+
+def place(path: str, cell: int) -> str:
+    """A file, or a cell of a notebook."""
+    return f"{path}:cell {cell}" if cell else path
 
     def left(self, reason: str, remedy: str = "make this change by hand") -> "Finding":
         """The finding where its edits can't be made after all; what was left anyway stays so."""

@@ -22,6 +22,8 @@ class FileResult:
     error: Optional[SourceError] = None
     program: str = ""
     is_held_back: bool = False
+    skipped: str = ""
+    """Why the file was not looked at, where it was not."""
 
     @property
     def is_changed(self) -> bool:

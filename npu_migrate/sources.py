@@ -33,21 +33,27 @@ _SKIPPED = {
 class SourceError(Exception):
     """A file that could not be found, read, parsed or written."""
 
-    def __init__(self, path: str, message: str, remedy: str, line: int = 0) -> None:
-        super().__init__(path, message, remedy, line)
+    def __init__(self, path: str, message: str, remedy: str, line: int = 0, cell: int = 0) -> None:
+        super().__init__(path, message, remedy, line, cell)
         self.path = path
         self.message = message
         self.remedy = remedy
         self.line = line
+        self.cell = cell
+
+    @property
+    def place(self) -> str:
+        """Path, cell of a notebook and line, as far as they are known."""
+        file = f"{self.path}:cell {self.cell}" if self.cell else self.path
+        return f"{file}:{self.line}" if self.line else file
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{place}: {self.message}; {self.remedy}"
+        return f"{self.place}: {self.message}; {self.remedy}"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One Python file of a run.
+    """One file of a run that holds Python: a script or a notebook.
 
     ``given`` is the text where it does not come from a file.
     """
@@ -132,9 +138,9 @@ class _Search:
             real = os.path.realpath(path)
             if os.path.isdir(real):
                 self._add_folder(path, real)
-            elif _is_python(path) and os.path.isfile(real):
+            elif _is_source(path) and os.path.isfile(real):
                 self._add_file(path, real)
-            elif _is_python(path) or _leads_round(path):
+            elif _is_source(path) or _leads_round(path):
                 self.errors.append(_no_file(path))
 
     def _add_folder(self, path: str, real: str) -> None:
@@ -160,7 +166,7 @@ class _Search:
             if not is_skipped(path):
                 self._met += 1
                 self._links.append(path)
-        elif _is_python(path) and entry.is_file():
+        elif _is_source(path) and entry.is_file():
             self._add_file(path, entry.path)
 
     def _add_file(self, path: str, real: str) -> None:
@@ -171,9 +177,14 @@ class _Search:
         self.sources.append(Source(path))
 
 
-def _is_python(path: str) -> bool:
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return path.endswith(".ipynb")
+
+
+def _is_source(path: str) -> bool:
     name = os.path.basename(path)
-    return name.endswith(".py") and not name.startswith(".")
+    return name.endswith((".py", ".ipynb")) and not name.startswith(".")
 
 
 def _leads_round(link: str) -> bool:

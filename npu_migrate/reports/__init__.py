@@ -34,6 +34,11 @@ class Run:
         return (*self.problems, *(result.error for result in self.results if result.error))
 
     @property
+    def skipped(self) -> Tuple[Tuple[str, str], ...]:
+        """Files that were not looked at, each with the reason."""
+        return tuple((result.path, result.skipped) for result in self.results if result.skipped)
+
+    @property
     def summary(self) -> Dict[str, int]:
         statuses = Counter(finding.status for finding in self.findings)
         return {

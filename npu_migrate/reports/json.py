@@ -17,6 +17,7 @@ def render(run: Run) -> str:
             "version": VERSION,
             "findings": [_finding(finding) for finding in run.findings],
             "errors": [_error(error) for error in run.errors],
+            "skipped": [{"path": path, "reason": reason} for path, reason in run.skipped],
             "summary": run.summary,
         },
         indent=2,
@@ -28,6 +29,7 @@ def _finding(finding: Finding) -> Dict[str, Any]:
         "code": finding.code,
         "name": finding.name,
         "path": finding.path,
+        **_cell(finding.cell),
         "line": finding.line,
         "column": finding.column,
         "symbol": finding.symbol,
@@ -40,7 +42,13 @@ def _finding(finding: Finding) -> Dict[str, Any]:
 def _error(error: SourceError) -> Dict[str, Any]:
     return {
         "path": error.path,
+        **_cell(error.cell),
         "line": error.line,
         "message": error.message,
         "remedy": error.remedy,
     }
+
+
+def _cell(number: int) -> Dict[str, int]:
+    """Only findings in a notebook have a cell."""
+    return {"cell": number} if number else {}

@@ -19,8 +19,8 @@ def render(run: Run, rules: Rules, verbosity: int = NORMAL, paint: Paint = plain
 
 
 def render_error(error: SourceError, paint: Paint = plain) -> str:
-    place = f"{error.path}:{error.line}" if error.line else error.path
-    return f"{paint(place, 'bold')}: {paint('error', 'bold red')}: {error.message}; {error.remedy}"
+    place, kind = paint(error.place, "bold"), paint("error", "bold red")
+    return f"{place}: {kind}: {error.message}; {error.remedy}"
 
 
 def _lines(run: Run, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
@@ -35,14 +35,16 @@ def _lines(run: Run, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str
         for finding in run.left:
             yield from _finding(finding, rules, verbosity, paint)
         yield ""
+    if verbosity > QUIET and run.skipped:
+        yield from (f"{path}: skipped: {reason}" for path, reason in run.skipped)
+        yield ""
     yield _summary(run)
 
 
 def _finding(finding: Finding, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
-    place = f"{finding.path}:{finding.line}:{finding.column}"
     code = paint(finding.code, _STYLES[finding.status])
     assumed = " (assumed)" if finding.assumed else ""
-    yield f"{paint(place, 'bold')} {code} {_one_line(finding.message)}{assumed}"
+    yield f"{paint(finding.place, 'bold')} {code} {_one_line(finding.message)}{assumed}"
     if finding.remedy:
         yield f"    {_one_line(finding.remedy)}"
     rule = rules.by_code.get(finding.code)

@@ -157,6 +157,7 @@ def test_json(make, run):
                 "remedy": json.loads(outcome.out)["errors"][0]["remedy"],
             }
         ],
+        "skipped": [],
         "summary": {
             "files": 2,
             "changed": 1,
