@@ -317,7 +317,7 @@ def _write_stdout(results: "Sequence[FileResult]") -> None:
 def _status(run: "Run", check: bool) -> int:
     if run.errors:
         return FAILED
-    return LEFT if (run.findings if check else run.left) else DONE
+    return LEFT if run.left or (check and run.migrated) else DONE
 
 
 # What people see

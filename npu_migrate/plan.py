@@ -23,6 +23,13 @@ class Status(str, Enum):
     """A person must decide; the message says what and how."""
     UNSUPPORTED = "unsupported"
     """The NPU has no counterpart."""
+    NOTE = "note"
+    """Worth knowing, but there is nothing to do."""
+
+    @property
+    def is_left(self) -> bool:
+        """Whether a person has something to do."""
+        return self in (Status.MANUAL, Status.UNSUPPORTED)
 
 
 @dataclass(frozen=True)
@@ -53,17 +60,17 @@ class Finding:
         """Path, cell, line and column, as editors and terminals take it."""
         return f"{place(self.path, self.cell)}:{self.line}:{self.column}"
 
-
-def place(path: str, cell: int) -> str:
-    """A file, or a cell of a notebook."""
-    return f"{path}:cell {cell}" if cell else path
-
     def left(self, reason: str, remedy: str = "make this change by hand") -> "Finding":
         """The finding where its edits can't be made after all; what was left anyway stays so."""
         if self.status is not Status.MIGRATED:
             return self
         message = f"{self.message} (not done: {reason})"
         return replace(self, status=Status.MANUAL, message=message, remedy=remedy)
+
+
+def place(path: str, cell: int) -> str:
+    """A file, or a cell of a notebook."""
+    return f"{path}:cell {cell}" if cell else path
 
 
 Parts = Mapping[str, ast.expr]

@@ -279,7 +279,7 @@ def _check_rule(table: "_Table", rule: Rule) -> None:
                 table.fail(key, f"{name!r} is no dotted name")
     if not rule.match and not rule.migration:
         table.fail("code", "a rule without a migration needs names to match")
-    if rule.status is not Status.MIGRATED and not rule.migration and not rule.remedy:
+    if rule.status.is_left and not rule.migration and not rule.remedy:
         table.fail("status", f"a rule of status {rule.status.value} needs a remedy")
     if _MIGRATIONS and rule.migration and rule.migration not in _MIGRATIONS:
         hint = _nearest(rule.migration, _MIGRATIONS)

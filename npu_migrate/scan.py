@@ -7,7 +7,7 @@ in a comment or a string does no harm, since it only makes the run look closer.
 
 import re
 from dataclasses import dataclass
-from typing import FrozenSet, Iterable, Tuple
+from typing import FrozenSet, Iterable, List, Tuple
 
 CONCERNED = (
     "mixed_precision",
@@ -19,11 +19,36 @@ CONCERNED = (
     "npu_bridge",
     "ops_adapter",
     "RANK_",
+    "is_finite",
+    "is_nan",
+    "is_inf",
+    "executing_eagerly",
+    ".device(",
+    "gpu:",
+    "GPU:",
+    "DeviceSpec",
+    "visible_device",
+    "CUDA_VISIBLE_DEVICES",
+    "memory_growth",
+    "list_physical_devices",
+    "is_gpu_available",
+    "is_built_with_cuda",
+    "gpu_device_name",
+    "nvml",
+    "cupy",
+    "nvtx",
+    "GPUtil",
+    "nvidia.dali",
+    "set_start_method",
+    "get_context",
 )
 """Words of files that the migrations may concern whatever else the run holds."""
 
-WITH_GRADIENTS = ("gradients(", "is_finite", "is_nan", "is_inf")
-"""The same, in files that speak of gradients."""
+IN_MODULES = {
+    "grad": ("gradients(",),
+    "tensorflow": ("float64", "double", "complex64", "complex128"),
+}
+"""The same, in files that hold another word too."""
 
 ESTIMATORS = (
     "stimator",
@@ -82,10 +107,19 @@ class Scanner:
     """Scans texts for the words of a set of rules; ``tabled`` are names that need no judgement."""
 
     def __init__(self, tabled: Iterable[str]) -> None:
-        names = {name.rpartition(".")[2] for name in tabled}
-        others = {name for name in names if not any(word in name for word in CONCERNED)}
-        self._concerned = _encoded([*CONCERNED, *sorted(others)])
-        self._with_gradients = _encoded(WITH_GRADIENTS)
+        concerned = set(CONCERNED)
+        in_modules = {module: set(words) for module, words in IN_MODULES.items()}
+        for name in tabled:
+            *modules, last = name.split(".")
+            if len(modules) > 1:  # many names are common words outside of their modules
+                in_modules.setdefault(modules[-1], set()).add(last)
+            else:
+                concerned.add(last)
+        self._concerned = _encoded(_shortest(concerned))
+        self._in_modules = tuple(
+            (module.encode("ascii"), _encoded(_shortest(words - concerned)))
+            for module, words in sorted(in_modules.items())
+        )
         self._estimators = _encoded(ESTIMATORS)
         self._with_estimators = _encoded(WITH_ESTIMATORS)
         self._in_program = _encoded(IN_PROGRAM)
@@ -93,10 +127,13 @@ class Scanner:
         self._horovod = _encoded(HOROVOD)
 
     def __call__(self, data: bytes) -> Scan:
-        concerned = _holds(data, self._concerned)
-        gradients = not concerned and b"grad" in data and _holds(data, self._with_gradients)
+        concerned = (
+            _holds(data, self._concerned)
+            or any(module in data and _holds(data, words) for module, words in self._in_modules)
+            or self._makes_estimator(data)
+        )
         return Scan(
-            concerned=concerned or gradients or self._makes_estimator(data),
+            concerned=concerned,
             concerned_in_program=not concerned and _holds(data, self._in_program),
             makes_program=concerned and _holds(data, self._program),
             has_horovod=concerned and _holds(data, self._horovod),
@@ -110,6 +147,15 @@ class Scanner:
             return False
         others = data.count(b"EstimatorSpec")
         return data.count(b"Estimator") > others or _holds(data, self._with_estimators)
+
+
+def _shortest(words: Iterable[str]) -> Iterable[str]:
+    """The words without those that hold another one."""
+    shortest: List[str] = []
+    for word in sorted(words, key=lambda word: (len(word), word)):
+        if not any(other in word for other in shortest):
+            shortest.append(word)
+    return shortest
 
 
 def _encoded(words: Iterable[str]) -> Tuple[bytes, ...]:

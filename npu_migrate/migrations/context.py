@@ -7,6 +7,7 @@ from typing import Collection, Dict, List, Optional, Set, Tuple
 
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.branches import never_taken
 from npu_migrate.names import FUNCTIONS, Binding, Index, dotted
 from npu_migrate.plan import AddImport, Edit, Finding, Plan, Status
 from npu_migrate.rules import Rule
@@ -69,6 +70,10 @@ class Context:
         known = {"symbol": symbol, "name": symbol.rpartition(".")[2], "target": chosen.target}
         details = defaultdict(str, {**known, **details})
         status = chosen.status if status is None else status
+        message = chosen.message.format_map(details)
+        if status is Status.UNSUPPORTED and never_taken(self.index, node):
+            status, assumed = Status.NOTE, True
+            message += ", on a branch that is not taken on the NPU"
         finding = Finding(
             code=chosen.code,
             name=chosen.name,
@@ -77,9 +82,9 @@ class Context:
             column=self._column(node),
             symbol=symbol.lstrip(":"),
             status=status,
-            message=chosen.message.format_map(details),
+            message=message,
             assumed=assumed,
-            remedy="" if status is Status.MIGRATED else chosen.remedy.format_map(details),
+            remedy=chosen.remedy.format_map(details) if status.is_left else "",
         )
         self.plan.add(finding, *edits)
         return True

@@ -1,6 +1,15 @@
 """The plan of one file: every migration in its order."""
 
-from npu_migrate.migrations import class_values, fetches, table, unresolved
+from npu_migrate.migrations import (
+    class_values,
+    eager,
+    fetches,
+    gpu_packages,
+    processes,
+    table,
+    unresolved,
+    wide_types,
+)
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
 from npu_migrate.migrations.estimators import Estimators
@@ -8,6 +17,7 @@ from npu_migrate.migrations.finite_checks import FiniteChecks
 from npu_migrate.migrations.global_step import GlobalStep
 from npu_migrate.migrations.gradients import Gradients
 from npu_migrate.migrations.hand_migrated import HandMigrated
+from npu_migrate.migrations.host import Host
 from npu_migrate.migrations.imports import drop_unused
 from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.nesting import Nesting
@@ -43,6 +53,12 @@ def plan_file(context: Context) -> Plan:
     HandMigrated(context, optimizers).run()
     checks.report_left()
     Estimators(context, optimizers).run()
+    host = Host(context.index)
+    checks.report_elsewhere(host)
+    wide_types.run(context, host)
+    eager.run(context)
+    gpu_packages.run(context)
+    processes.run(context)
     class_values.run(context)
     unresolved.run(context)
     fetches.run(context)

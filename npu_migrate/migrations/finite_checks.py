@@ -1,10 +1,11 @@
 """Scripts that test their own gradients with ``tf.is_finite``: blind where overflow saturates."""
 
 import ast
-from typing import Dict, List, Optional, Set
+from typing import List, Optional, Set
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
+from npu_migrate.migrations.host import Host
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
 from npu_migrate.names import FUNCTIONS, dotted, parameters
@@ -23,6 +24,7 @@ class FiniteChecks:
         self.removal = removal
         self.reported = reported
         """Classes and functions that are reported as a whole."""
+        self.on_gradients: Set[ast.stmt] = set()
 
     def guards(self) -> None:
         """Replace the checks that only guard clipping."""
@@ -57,12 +59,15 @@ class FiniteChecks:
 
     def report_left(self) -> None:
         """Report the checks that are still there once everything else is planned."""
-        seen: Dict[ast.stmt, None] = {}
         for call in self.index.calls:
             if not self.context.is_named(call.func, vocabulary.FINITE_CHECKS):
                 continue
             statement = self.index.statement(call)
-            if statement in seen or self.context.without(call) or self._is_reported(call):
+            if (
+                statement in self.on_gradients
+                or self.context.without(call)
+                or self._is_reported(call)
+            ):
                 continue
             value = argument(call, 0, "x")
             if value is None:
@@ -74,7 +79,7 @@ class FiniteChecks:
             )
             if not certain and not self._comes_from_parameter(call, value):
                 continue
-            seen[statement] = None
+            self.on_gradients.add(statement)
             symbol = self.index.resolve(call.func).sole
             self.context.report(
                 "finite-check-on-gradients",
@@ -83,6 +88,16 @@ class FiniteChecks:
                 assumed=not certain,
                 check=dotted(call.func),
             )
+
+    def report_elsewhere(self, host: Host) -> None:
+        """Report the checks of anything else than gradients."""
+        for call in self.index.calls:
+            if not self.context.is_named(call.func, vocabulary.FINITE_CHECKS):
+                continue
+            if self.index.statement(call) in self.on_gradients or self._is_reported(call):
+                continue
+            if self.context.stands(call) and not self.context.without(call) and not host.runs(call):
+                self.context.report("finite-check", call, symbol=self.index.resolve(call.func).sole)
 
     def _is_reported(self, call: ast.Call) -> bool:
         return any(ancestor in self.reported for ancestor in self.index.ancestors(call))

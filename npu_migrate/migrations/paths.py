@@ -25,7 +25,7 @@ class Paths:
         if not in_one_pass and self._is_repeated(meeting):
             return False
         if isinstance(meeting, (ast.If, ast.IfExp)):
-            return _arm(meeting, one) != _arm(meeting, other)
+            return arm(meeting, one) != arm(meeting, other)
         if isinstance(one, ast.ExceptHandler) or isinstance(other, ast.ExceptHandler):
             return one is not other
         if isinstance(meeting, ast.Call) and one is not other:
@@ -76,7 +76,7 @@ class Paths:
         inside: ast.AST = move
         for ancestor in self.index.ancestors(move):
             if isinstance(ancestor, (ast.If, ast.IfExp)) and ancestor not in skipped:
-                other = ancestor.orelse if _arm(ancestor, inside) == "body" else ancestor.body
+                other = ancestor.orelse if arm(ancestor, inside) == "body" else ancestor.body
                 parts = other if isinstance(other, list) else [other]
                 if not any(self.index.inside(m, part) for m in moves for part in parts):
                     return False
@@ -98,7 +98,7 @@ class Paths:
         )
 
 
-def _arm(node: ast.AST, child: ast.AST) -> str:
+def arm(node: ast.AST, child: ast.AST) -> str:
     """Which arm of an ``if`` a child is in."""
     for name in ("body", "orelse"):
         part = getattr(node, name)

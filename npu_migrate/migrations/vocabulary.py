@@ -56,6 +56,9 @@ DISTRIBUTED = frozenset(
 )
 """What makes an optimizer that averages gradients over ranks; the inner one comes first."""
 
+EAGERLY = frozenset(("tensorflow.executing_eagerly",))
+"""Questions that are always answered with no, since the NPU runs graphs."""
+
 RANK_COUNT = frozenset(
     (
         HOROVOD + ".size",

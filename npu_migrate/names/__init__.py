@@ -25,6 +25,7 @@ from npu_migrate.names.scopes import Binding, Place, Scope
 from npu_migrate.names.syntax import (
     FUNCTIONS,
     LOOPS,
+    TRIES,
     WITHS,
     FunctionNode,
     dotted,
@@ -38,6 +39,7 @@ from npu_migrate.names.syntax import (
 __all__ = [
     "FUNCTIONS",
     "LOOPS",
+    "TRIES",
     "WITHS",
     "Binding",
     "Exports",

@@ -89,12 +89,16 @@ class Index(Resolver):
 
     def function_called(self, call: ast.Call) -> Optional[FunctionNode]:
         """The function or method of this file that a call runs, where there is just one."""
-        if isinstance(call.func, ast.Name):
-            definitions = [b.definition for b in self.bindings(call.func)]
-        elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-            owner = self.class_of_self(call.func.value)
+        return self.function_named(call.func)
+
+    def function_named(self, node: ast.expr) -> Optional[FunctionNode]:
+        """The function or method of this file that a name stands for, where there is just one."""
+        if isinstance(node, ast.Name):
+            definitions = [b.definition for b in self.bindings(node)]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = self.class_of_self(node.value)
             scope = self.scopes.get(owner) if owner is not None else None
-            bindings = scope.bindings.get(call.func.attr, []) if scope is not None else []
+            bindings = scope.bindings.get(node.attr, []) if scope is not None else []
             definitions = [b.definition for b in bindings]
         else:
             return None

@@ -25,9 +25,19 @@ class Run:
         return tuple(finding for result in self.results for finding in result.findings)
 
     @property
+    def migrated(self) -> Tuple[Finding, ...]:
+        """What edits take care of."""
+        return tuple(found for found in self.findings if found.status is Status.MIGRATED)
+
+    @property
     def left(self) -> Tuple[Finding, ...]:
         """What is left for a person."""
-        return tuple(found for found in self.findings if found.status is not Status.MIGRATED)
+        return tuple(found for found in self.findings if found.status.is_left)
+
+    @property
+    def notes(self) -> Tuple[Finding, ...]:
+        """What asks nothing of anybody."""
+        return tuple(found for found in self.findings if found.status is Status.NOTE)
 
     @property
     def errors(self) -> Tuple[SourceError, ...]:

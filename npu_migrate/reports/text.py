@@ -10,7 +10,12 @@ from npu_migrate.sources import SourceError
 
 QUIET, NORMAL, VERBOSE = -1, 0, 1
 
-_STYLES = {Status.MIGRATED: "green", Status.MANUAL: "yellow", Status.UNSUPPORTED: "red"}
+_STYLES = {
+    Status.MIGRATED: "green",
+    Status.MANUAL: "yellow",
+    Status.UNSUPPORTED: "red",
+    Status.NOTE: "cyan",
+}
 
 
 def render(run: Run, rules: Rules, verbosity: int = NORMAL, paint: Paint = plain) -> str:
@@ -25,15 +30,17 @@ def render_error(error: SourceError, paint: Paint = plain) -> str:
 
 def _lines(run: Run, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
     if verbosity > QUIET and run.findings:
-        done = [finding for finding in run.findings if finding.status is Status.MIGRATED]
-        for finding in done:
+        for finding in run.migrated:
             yield from _finding(finding, rules, verbosity, paint)
-        if done and run.left:
-            yield ""
-        if run.left:
-            yield paint("Left for you:", "bold")
-        for finding in run.left:
-            yield from _finding(finding, rules, verbosity, paint)
+        shown = bool(run.migrated)
+        for title, findings in (("Left for you:", run.left), ("Nothing to do:", run.notes)):
+            if findings:
+                if shown:
+                    yield ""
+                yield paint(title, "bold")
+                shown = True
+            for finding in findings:
+                yield from _finding(finding, rules, verbosity, paint)
         yield ""
     if verbosity > QUIET and run.skipped:
         yield from (f"{path}: skipped: {reason}" for path, reason in run.skipped)
@@ -65,6 +72,8 @@ def _summary(run: Run) -> str:
             f"{summary[kind]} {kind}" for kind in ("manual", "unsupported") if summary[kind]
         )
         parts.append(f"{len(run.left)} left for you ({kinds})")
+    if run.notes:
+        parts.append(_count(summary["note"], "note"))
     if run.errors:
         parts.append(_count(summary["errors"], "error"))
     return ", ".join(parts)

@@ -68,7 +68,12 @@ class Outcome(namedtuple("Outcome", "texts findings")):
     @property
     def left(self):
         """Line and code of what is left for a person."""
-        return sorted((f.line, f.code) for f in self.findings if f.status is not Status.MIGRATED)
+        return sorted((f.line, f.code) for f in self.findings if f.status.is_left)
+
+    @property
+    def notes(self):
+        """Line and code of what asks nothing of anybody."""
+        return sorted((f.line, f.code) for f in self.findings if f.status is Status.NOTE)
 
     def of(self, code):
         """The findings of one rule."""
@@ -96,6 +101,7 @@ def migrate(files, **options):
     assert again.texts == outcome.texts, "a second run changes something"
     assert [f for f in again.findings if f.status is Status.MIGRATED] == []
     assert _codes_left(again) == _codes_left(outcome), "the second run leaves something else"
+    assert [c for _, c in again.notes] == [c for _, c in outcome.notes], "other notes"
     return outcome
 
 
@@ -125,7 +131,7 @@ def left_as_marked(files, **options):
         for mark in _MARK.findall(line)
         for code in mark.split()
     )
-    left = [(f.path, f.line, f.code) for f in outcome.findings if f.status is not Status.MIGRATED]
+    left = [(f.path, f.line, f.code) for f in outcome.findings if f.status.is_left]
     assert sorted(left) == marked, outcome.messages()
     return outcome
 

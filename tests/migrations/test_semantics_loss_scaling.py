@@ -736,7 +736,7 @@ def test_finite_check_of_something_else_is_no_concern_of_loss_scaling():
     untouched(
         with_tf("""
         def clean(features):
-            return tf.where(tf.is_nan(features), tf.zeros_like(features), features)
+            return tf.where(tf.is_nan(features), tf.zeros_like(features), features)  #! NPU910
         """)
     )
 

@@ -164,6 +164,7 @@ def test_json(make, run):
             "migrated": 1,
             "manual": 1,
             "unsupported": 0,
+            "note": 0,
             "errors": 1,
         },
     }

@@ -143,7 +143,7 @@ MALFORMED = {
     "unknown status": (
         changed("    target: npu.Fixed\n", "    status: manuel\n"),
         7,
-        "unknown status manuel: migrated, manual, unsupported (did you mean manual?)",
+        "unknown status manuel: migrated, manual, unsupported, note (did you mean manual?)",
     ),
     "no status": (changed("    target: npu.Fixed\n", ""), 4, "the key status is missing"),
     "no remedy": (
