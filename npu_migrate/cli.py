@@ -49,6 +49,7 @@ class Request:
     format: str
     removed: str
     optimizer: str
+    estimator: str
     jobs: int
     quiet: bool
     verbose: bool
@@ -111,6 +112,14 @@ def _codes(
     show_default=True,
     help="NPULossScaleOptimizer around NPUDistributedOptimizer, or NPUOptimizer for both where "
     "the script does not average gradients itself.",
+)
+@click.option(
+    "--estimator",
+    type=click.Choice(["helpers", "classes"]),
+    default="helpers",
+    show_default=True,
+    help="npu_run_config_init around the configuration of an Estimator, or NPUEstimator and "
+    "NPURunConfig where they can take their places.",
 )
 @click.option(
     "-j",
@@ -269,7 +278,12 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
     from npu_migrate.engine import Options, migrate
 
     options = Options(
-        request.select, request.ignore, request.removed, request.optimizer, request.jobs
+        request.select,
+        request.ignore,
+        request.removed,
+        request.optimizer,
+        request.estimator,
+        request.jobs,
     )
     done = 0
 

@@ -59,6 +59,7 @@ class Options:
     ignore: Tuple[str, ...] = ()
     removed: str = "comment"
     optimizer: str = "nested"
+    estimator: str = "helpers"
     jobs: int = 1
 
 
@@ -323,6 +324,7 @@ class _Migrator:
         context = Context(path, index, self._rules, self._run, lines=lines)
         context.comment_out = self._options.removed == "comment"
         context.combined = self._options.optimizer == "combined"
+        context.estimator_classes = self._options.estimator == "classes"
         return plan_file(context)
 
 

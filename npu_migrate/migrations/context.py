@@ -3,7 +3,7 @@
 import ast
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Collection, Dict, List, Optional, Set, Tuple
+from typing import Collection, Dict, List, Optional, Set, Tuple, Union
 
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
@@ -35,6 +35,8 @@ class Context:
     """Whether statements that go are commented out, not deleted."""
     combined: bool = False
     """Whether one ``NPUOptimizer`` does the work of the two nested ones."""
+    estimator_classes: bool = False
+    """Whether Estimators become ``NPUEstimator`` where they can."""
     lines: Tuple[str, ...] = ()
     plan: Plan = field(default_factory=Plan)
     wanted: List[Wanted] = field(default_factory=list)
@@ -351,6 +353,14 @@ def argument(call: ast.Call, position: int, *keywords: str) -> Optional[ast.expr
     if position < 0 or any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
         return None
     return call.args[position] if position < len(call.args) else None
+
+
+def place_of(call: ast.Call, value: ast.expr) -> Union[int, str]:
+    """Where a call has an argument: its keyword, or its position."""
+    for keyword in call.keywords:
+        if keyword.value is value and keyword.arg is not None:
+            return keyword.arg
+    return call.args.index(value)
 
 
 def unpacks(call: ast.Call) -> bool:

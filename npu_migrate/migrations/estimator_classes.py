@@ -83,3 +83,12 @@ WITHOUT_NPU = (
     "protocol",
 )
 """Arguments of it that have no meaning on the NPU."""
+
+NOT_TAKEN = (
+    "device_fn",
+    "protocol",
+    "experimental_distribute",
+    "experimental_max_worker_delay_secs",
+    "session_creation_timeout_secs",
+)
+"""Arguments of it that ``NPURunConfig`` does not take."""

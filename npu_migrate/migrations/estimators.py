@@ -6,19 +6,24 @@ the NPU's own; an Estimator that has no such class keeps the default.
 """
 
 import ast
-from typing import List, Optional, Tuple, Union
+from typing import List, Optional, Tuple
 
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import Context, argument, unpacks
+from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.migrations.estimator_classes import (
     CONFIG_AT,
+    RUN_CONFIG,
     TPU_ESTIMATOR,
     USE_TPU_AT,
 )
+from npu_migrate.migrations.npu_estimators import NpuEstimators
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.run_configs import RunConfigs
 from npu_migrate.names import FUNCTIONS, dotted, is_none, literal
 from npu_migrate.plan import Argument, EditCall
+
+ON_NPU = "gets a configuration whose sessions run on the NPU"
+NO_CLASS = "; NPUEstimator can't take its place with what it is given"
 
 Made = Tuple[str, int]
 """An Estimator's qualified name, and how many arguments stand before its own (``self``)."""
@@ -31,12 +36,14 @@ class Estimators:
         self.context = context
         self.index = context.index
         self.configs = RunConfigs(context, optimizers)
+        self.classes = NpuEstimators(context, self.configs)
 
     def run(self) -> None:
         for call in self.index.calls:
             made = self._made(call)
             if made is not None:
                 self._estimator(call, *made)
+        self._run_configs()
         for node in self.index.classes:
             self._class(node)
         for chain in self.index.chains:
@@ -87,20 +94,27 @@ class Estimators:
     # Calls ------------------------------------------------------------------------------------
 
     def _estimator(self, call: ast.Call, name: str, before: int) -> None:
-        rule = "tpu-estimator" if name == TPU_ESTIMATOR else "estimator-config"
+        is_tpu = name == TPU_ESTIMATOR
+        rule = "tpu-estimator" if is_tpu else "estimator-config"
         if rule not in self.context.rules:
             return
-        position = CONFIG_AT[name] + before
-        config = argument(call, position, "config")
-        if unpacks(call) and (config is None or name == TPU_ESTIMATOR):
+        config = argument(call, CONFIG_AT[name] + before, "config")
+        if unpacks(call) and (config is None or is_tpu):
             self.context.report("estimator-arguments-not-visible", call, symbol=name)
             return
-        changes = self._tpu_off(call, before) if name == TPU_ESTIMATOR else []
-        if config is None and name == TPU_ESTIMATOR:
+        if config is None and is_tpu:
             self.context.report("tpu-estimator-without-config", call, symbol=name)
             return
-        if config is None or not self.configs.is_for_npu(config):
-            changes.append(self._on_npu(call, config, position))
+        changes = self._tpu_off(call, before) if is_tpu else []
+        if config is not None and self.configs.is_for_npu(config):
+            change = "keeps its configuration for the NPU"
+        elif self.classes.takes(call, name):
+            edit = self.classes.estimator(call, name)
+            self.context.report(rule, call, edit, symbol=name, change=f"becomes {edit.callee}")
+            return
+        else:
+            change = ON_NPU + (NO_CLASS if self.context.estimator_classes else "")
+            changes.append(self._on_npu(call, config))
         if changes:
             resolution = self.index.resolve(call.func)
             self.context.report(
@@ -109,13 +123,23 @@ class Estimators:
                 EditCall(call, "", tuple(changes)),
                 symbol=name,
                 assumed=bool(resolution.names) and resolution.unknown,
+                change=change,
             )
 
-    def _on_npu(self, call: ast.Call, config: Optional[ast.expr], position: int) -> Argument:
+    def _run_configs(self) -> None:
+        for call in self.index.calls:
+            if call in self.classes.run_configs:
+                edit, notes = self.classes.run_config(call)
+                change = f"becomes {edit.callee}{notes}"
+                self.context.report(
+                    "estimator-config", call, edit, symbol=RUN_CONFIG, change=change
+                )
+
+    def _on_npu(self, call: ast.Call, config: Optional[ast.expr]) -> Argument:
         init = self.context.local(vocabulary.RUN_CONFIG_INIT, call)
         if config is None:
             return Argument("config", f"{init}()")
-        at = _place(call, config, position)
+        at = place_of(call, config)
         return Argument(at, f"{init}()" if is_none(config) else f"{init}(run_config=$it)")
 
     def _tpu_off(self, call: ast.Call, before: int) -> List[Argument]:
@@ -125,7 +149,7 @@ class Estimators:
         if literal(use_tpu) is False:
             return []
         self.context.discard(use_tpu)
-        return [Argument(_place(call, use_tpu, USE_TPU_AT + before), "False")]
+        return [Argument(place_of(call, use_tpu), "False")]
 
     # Classes ----------------------------------------------------------------------------------
 
@@ -157,8 +181,3 @@ class Estimators:
 
 def _has_init(node: ast.ClassDef) -> bool:
     return any(isinstance(s, FUNCTIONS) and s.name == "__init__" for s in node.body)
-
-
-def _place(call: ast.Call, value: ast.expr, position: int) -> Union[int, str]:
-    """Where a call has an argument: by its keyword, or by its position."""
-    return next((k.arg for k in call.keywords if k.value is value and k.arg), position)

@@ -62,6 +62,17 @@ class RunConfigs:
             for origin in origins
         )
 
+    def is_npu_class(self, call: ast.Call) -> bool:
+        """Whether a call makes the NPU's own class."""
+        return self.context.is_named(call.func, (vocabulary.NPU_RUN_CONFIG,))
+
+    def is_given(self, call: ast.Call, name: str) -> bool:
+        """Whether a configuration gets an argument, and more than ``None``."""
+        value = arguments(call).get(name)
+        return value is not None and not all(
+            isinstance(p, ast.expr) and is_none(p) for p in self.optimizers.producers(value)
+        )
+
     def _has_npu_session(self, call: ast.Call) -> bool:
         """``RunConfig(session_config=...)`` of a session that has the ``NpuOptimizer``."""
         session = arguments(call).get("session_config") if self.is_made_by(call) else None
@@ -82,7 +93,7 @@ class RunConfigs:
         return receiver is not None and any(map(self.is_made_by, self.origins(receiver)))
 
     def _without_counterpart(self, call: ast.Call) -> None:
-        names = [name for name in WITHOUT_NPU if self._is_given(call, name)]
+        names = [name for name in WITHOUT_NPU if self.is_given(call, name)]
         if names:
             listed = ", ".join(names)
             rule = "run-config-without-counterpart"
@@ -90,14 +101,8 @@ class RunConfigs:
 
     def _saves_by_time(self, call: ast.Call) -> None:
         several = self.context.run.uses_horovod(self.index.module)
-        if several and self._is_given(call, "save_checkpoints_secs"):
+        if several and self.is_given(call, "save_checkpoints_secs"):
             self.context.report("run-config-saves-by-time", call, symbol=RUN_CONFIG)
-
-    def _is_given(self, call: ast.Call, name: str) -> bool:
-        value = arguments(call).get(name)
-        return value is not None and not all(
-            isinstance(p, ast.expr) and is_none(p) for p in self.optimizers.producers(value)
-        )
 
 
 def arguments(call: ast.Call) -> Dict[str, ast.expr]:

@@ -213,3 +213,95 @@ def test_names_of_the_users_own_are_left_alone():
         e = Estimator(fn, config=RunConfig(train_distribute=1))
         f = estimator.DNNClassifier(fn)
     """)
+
+
+# The style of classes -----------------------------------------------------------------------------
+
+
+def classes(script):
+    return migrate(with_tf(script), estimator="classes")
+
+
+@pytest.mark.parametrize(
+    "call, migrated",
+    [
+        ("Estimator(fn, config=None)", "NPUEstimator(fn, config=NPURunConfig())"),
+        ("Estimator(fn)", "NPUEstimator(fn, config=NPURunConfig())"),
+        (
+            "Estimator(fn, 'd', None, {}, warm)",
+            "NPUEstimator(fn, 'd', NPURunConfig(), {}, warm_start_from=warm)",
+        ),
+        (
+            "Estimator(fn, config=tf.estimator.RunConfig('d', 1, save_checkpoints_steps=9))",
+            "NPUEstimator(fn, config=NPURunConfig(model_dir='d', tf_random_seed=1, "
+            "save_checkpoints_steps=9))",
+        ),
+    ],
+)
+def test_estimators_become_the_npus(call, migrated):
+    outcome = classes(f"e = tf.estimator.{call}\n")
+    assert line_of(outcome, "e = ") == f"e = {migrated}"
+    assert "npu_run_config_init" not in outcome.text
+
+
+def test_a_configuration_changes_with_its_estimator():
+    outcome = classes("""
+        rc = tf.estimator.RunConfig(
+            model_dir='d',
+            device_fn=None,  # not on the NPU
+            session_creation_timeout_secs=60)
+        other = tf.estimator.RunConfig()
+        rc = rc.replace(tf_random_seed=1)
+        e = tf.estimator.Estimator(fn, config=rc)
+        f = tf.estimator.DNNClassifier([4], columns, config=rc)
+    """)
+    assert "rc = NPURunConfig(\n" in outcome.text
+    assert "device_fn" not in outcome.text
+    assert "other = tf.estimator.RunConfig()" in outcome.text
+    assert line_of(outcome, "e = ") == "e = NPUEstimator(fn, config=rc)"
+    assert "config=npu_run_config_init(run_config=rc)" in line_of(outcome, "f = ")
+    assert "every 100 steps" in outcome.messages("NPU420")
+    assert "dropped: session_creation_timeout_secs" in outcome.messages("NPU420")
+
+
+def test_a_configuration_that_saves_nothing_goes_on_saving_nothing():
+    outcome = classes("""
+        a = tf.estimator.RunConfig(save_checkpoints_steps=None, save_checkpoints_secs=None)
+        b = tf.estimator.RunConfig(save_checkpoints_secs=None)
+        c = tf.estimator.RunConfig('d', 1, 2, None)
+        for rc in a, b, c:
+          pass
+        tf.estimator.Estimator(fn, config=a), tf.estimator.Estimator(fn, config=b)
+        tf.estimator.Estimator(fn, config=c)
+    """)
+    assert "a = NPURunConfig(save_checkpoints_steps=0, save_checkpoints_secs=None)" in outcome.text
+    assert "b = NPURunConfig(save_checkpoints_secs=None, save_checkpoints_steps=0)" in outcome.text
+    assert "tf_random_seed=1, save_summary_steps=2, save_checkpoints_steps=0)" in outcome.text
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "def make(rc):\n  return tf.estimator.Estimator(fn, config=rc)",
+        "rc = tf.estimator.RunConfig(train_distribute=strategy)  #! NPU424\n"
+        "e = tf.estimator.Estimator(fn, config=rc)",
+        "rc = tf.contrib.tpu.RunConfig()\ne = tf.contrib.tpu.TPUEstimator(fn, config=rc)",
+        "class Own(tf.estimator.Estimator):\n  def __init__(self, rc):\n"
+        "    super().__init__(fn, config=rc)\ne = Own(tf.estimator.RunConfig())",
+    ],
+)
+def test_what_no_class_fits_goes_through_npu_run_config_init(script):
+    outcome = left_as_marked(with_tf(script + "\n"), estimator="classes")
+    assert "config=npu_run_config_init(run_config=rc)" in outcome.text
+    assert "NPURunConfig" not in outcome.text
+
+
+def test_a_keras_model_becomes_an_estimator():
+    script = """
+        rc = tf.estimator.RunConfig()
+        e = tf.keras.estimator.model_to_estimator(model, None, None, 'd', rc, 'saver')
+    """
+    assert "npu_run_config_init(run_config=rc)" in migrate(with_tf(script)).text
+    assert line_of(classes(script), "e = ") == (
+        "e = model_to_npu_estimator(model, None, None, 'd', config=rc, checkpoint_format='saver')"
+    )
