@@ -412,8 +412,10 @@ def test_options_reach_the_engine(make, run, monkeypatch):
 
     make(a=CLEAN)
     monkeypatch.setattr(engine, "migrate", migrate)
-    run("--select", "NPU1, NPU101", "--select=ALL", "--removed", "delete", "-j", "3", "a.py")
-    assert seen == [engine.Options(("NPU1", "NPU101", "ALL"), (), "delete", "nested", 3)]
+    given = ["--select", "NPU1, NPU101", "--select=ALL", "--removed", "delete", "-j", "3"]
+    run(*given, "--estimator", "classes", "a.py")
+    chosen = ("NPU1", "NPU101", "ALL")
+    assert seen == [engine.Options(chosen, (), "delete", "nested", "classes", jobs=3)]
 
 
 def test_version_and_help(run):
