@@ -88,6 +88,8 @@ class NameFacts:
     uses_horovod: bool = False
     scales_by_object: bool = False
     """Has optimizers that get a manager, and with it a variable, in place of an object."""
+    switches: FrozenSet[str] = frozenset()
+    """What it switches on for its whole program, such as mixed precision."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,10 @@ class RunFacts:
     fetches: FrozenSet[str] = frozenset()
     replaced: FrozenSet[str] = frozenset()
     """Qualified names that rules put others in place of."""
+    switches: Mapping[str, FrozenSet[str]] = field(default_factory=dict)
+    """Switch -> the modules of the programs that turn it on."""
+    closed: FrozenSet[str] = frozenset()
+    """Names on which some file calls ``close``."""
 
     def uses_horovod(self, module: str) -> bool:
         """Whether the program that a module belongs to averages gradients by Horovod."""
@@ -129,6 +135,10 @@ class RunFacts:
     def has_embeddings(self, module: str) -> bool:
         """Whether the program that a module belongs to has sparse gradients."""
         return module in self.embeddings
+
+    def has_switch(self, module: str, switch: str) -> bool:
+        """Whether the program that a module belongs to turns a switch on."""
+        return module in self.switches.get(switch, ())
 
     def takes_no_step(self, name: str) -> bool:
         """Whether a class's ``apply_gradients`` has no parameter for the step."""

@@ -37,6 +37,11 @@ def link_names(
         taken=programs.taken,
         fetches=programs.fetches,
         replaced=frozenset(replaced),
+        switches={
+            switch: programs.around(f.module for f in files if switch in f.switches)
+            for switch in {switch for f in files for switch in f.switches}
+        },
+        closed=programs.closed,
     )
 
 
@@ -119,6 +124,7 @@ class Programs:
         self.taken = frozenset(taken)
         """Names that one file of the run takes from another."""
         self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
+        self.closed = frozenset(name for scan in scans.values() for name in scan.closed)
         self.with_embeddings = [module for module, scan in scans.items() if scan.has_embeddings]
 
     def _join(self, module: str, name: str) -> None:

@@ -45,7 +45,11 @@ HUNDREDS = {
 NAMES = "names.yaml"
 
 _PACKAGE = Path(__file__).resolve().parent
-_MIGRATIONS = {path.stem for path in (_PACKAGE / "migrations").glob("*.py")} - {"__init__"}
+_MIGRATIONS = {
+    ".".join(path.relative_to(_PACKAGE / "migrations").with_suffix("").parts)
+    for path in (_PACKAGE / "migrations").rglob("*.py")
+    if path.stem != "__init__"
+}
 _HOMES = (_PACKAGE / "data" / "rules", _PACKAGE.parent / "rules")
 """Where the shipped rules are: in an installed package, and in a checkout."""
 

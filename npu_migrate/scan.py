@@ -41,12 +41,21 @@ CONCERNED = (
     "nvidia.dali",
     "set_start_method",
     "get_context",
+    "hccl.",
+    "shape_invariants",
+    "control_flow_v2",
 )
 """Words of files that the migrations may concern whatever else the run holds."""
 
 IN_MODULES = {
     "grad": ("gradients(",),
-    "tensorflow": ("float64", "double", "complex64", "complex128"),
+    "tensorflow": ("float64", "double", "complex64", "complex128", "uint8"),
+    "variables_initializer": (".initializer", "make_initializer"),
+    "initialize_all_variables": (".initializer", "make_initializer"),
+    "ataset": ("ariable(", "global_step", "backend", ".shuffle(", "shuffle_and_repeat("),
+    "map": ("HashTable", "_table_from_", "VocabularyTable"),
+    "num_threads": ("batch(",),
+    "self.": ("Session(",),
 }
 """The same, in files that hold another word too."""
 
@@ -63,7 +72,15 @@ WITH_ESTIMATORS = ("RunConfig", "Classifier", "Regressor", "_to_estimator", "KMe
 IN_PROGRAM = ("Optimizer", "minimize", "global_step", "assign_add", "hvd")
 """Words of files that matter in a program with loss scaling or Horovod."""
 
-PROGRAM = ("LossScale", "mixed_precision", "horovod", "byteps", "ops_adapter")
+PROGRAM = (
+    "LossScale",
+    "mixed_precision",
+    "horovod",
+    "byteps",
+    "ops_adapter",
+    "allow_mix_precision",
+    "mixed_float16",
+)
 
 HOROVOD = ("horovod", "byteps", "ops_adapter")
 
@@ -75,6 +92,9 @@ _AFTER = re.compile(rb"[ \t]*(\([^)]*\)|[^\n;]*)")
 _STRING = re.compile(rb"['\"]([\w/.]{1,200})['\"]")
 _FETCH = re.compile(rb"['\"]([^'\"\s]{1,200}:0)['\"]")
 _NAME = re.compile(r"[\w.]+|\*")
+_CLOSED = re.compile(rb"(\w+)\.close\b")
+_TINY = re.compile(rb"\d\.?[eE]-(?:0?[89]|[1-9]\d)\b")
+"""A number that is zero in float16, which matters where mixed precision may be on."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +121,8 @@ class Scan:
     imports: Tuple[ImportedNames, ...]
     fetches: FrozenSet[str]
     """Names of tensors, as ``session.run`` and ``get_tensor_by_name`` take them."""
+    closed: FrozenSet[str]
+    """Names on which ``close`` is called."""
 
 
 class Scanner:
@@ -134,12 +156,14 @@ class Scanner:
         )
         return Scan(
             concerned=concerned,
-            concerned_in_program=not concerned and _holds(data, self._in_program),
+            concerned_in_program=not concerned
+            and (_holds(data, self._in_program) or _TINY.search(data) is not None),
             makes_program=concerned and _holds(data, self._program),
             has_horovod=concerned and _holds(data, self._horovod),
             has_embeddings=b"embedding" in data,
             imports=tuple(_imports(data)),
             fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(data)),
+            closed=frozenset(name.decode("utf-8", "replace") for name in _CLOSED.findall(data)),
         )
 
     def _makes_estimator(self, data: bytes) -> bool:

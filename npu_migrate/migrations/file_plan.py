@@ -5,6 +5,7 @@ from npu_migrate.migrations import (
     eager,
     fetches,
     gpu_packages,
+    known_failures,
     processes,
     table,
     unresolved,
@@ -62,6 +63,7 @@ def plan_file(context: Context) -> Plan:
     class_values.run(context)
     unresolved.run(context)
     fetches.run(context)
+    known_failures.run(context, optimizers, host)
     table.run(context)
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()

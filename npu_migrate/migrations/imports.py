@@ -14,6 +14,8 @@ MIGRATED_AWAY = (
     "tensorflow.python.training.experimental",
     "horovod",
     "byteps",
+    "hccl",
+    *vocabulary.RANK_QUESTIONS,
 )
 
 

@@ -15,6 +15,7 @@ from npu_migrate.facts import (
     StepFacts,
 )
 from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.known_failures.switches import switches
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Behaviour, Steps
@@ -40,6 +41,7 @@ def name_facts(index: Index, with_horovod: bool) -> NameFacts:
         scales_by_object=any(
             index.resolve(call.func).names & vocabulary.SCALED_BY_OBJECT for call in index.calls
         ),
+        switches=switches(index),
     )
 
 

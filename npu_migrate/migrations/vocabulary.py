@@ -69,6 +69,18 @@ RANK_COUNT = frozenset(
     )
 )
 
+RANK_QUESTIONS = {
+    "hccl.manage.api.get_rank_id": "rank",
+    "hccl.manage.api.get_rank_size": "size",
+    "hccl.manage.api.get_local_rank_id": "local_rank",
+    "hccl.manage.api.get_local_rank_size": "local_size",
+    "npu_bridge.npu_init.get_npu_rank_id": "rank",
+    "npu_bridge.npu_init.get_npu_rank_size": "size",
+    "npu_bridge.npu_init.get_npu_local_rank_id": "local_rank",
+    "npu_bridge.npu_init.get_npu_local_rank_size": "local_size",
+}
+"""What asks HCCL, and the function of ``ops_adapter`` that asks the environment."""
+
 BROADCAST_HOOK = BRIDGE + "npu_hook.NPUBroadcastGlobalVariablesHook"
 
 RUN_CONFIG_INIT = "npu_bridge.npu_init.npu_run_config_init"

@@ -1,0 +1,161 @@
+"""The functions that a file hands to datasets: they run on the host, in a graph of their own."""
+
+import ast
+from typing import Dict, Iterator, List, NamedTuple, Set, Union
+
+from npu_migrate.migrations.context import argument
+from npu_migrate.migrations.optimizers import Optimizers, Producer
+from npu_migrate.names import FUNCTIONS, Binding, FunctionNode, Index, dotted, parameters
+
+Function = Union[FunctionNode, ast.Lambda]
+
+TAKE_FUNCTIONS = frozenset(
+    (
+        "map",
+        "map_with_legacy_function",
+        "flat_map",
+        "interleave",
+        "filter",
+        "filter_with_legacy_function",
+        "reduce",
+    )
+)
+"""Methods of a dataset that take a function."""
+
+METHODS = TAKE_FUNCTIONS | frozenset(
+    (
+        "apply",
+        "batch",
+        "cache",
+        "concatenate",
+        "enumerate",
+        "padded_batch",
+        "prefetch",
+        "repeat",
+        "shard",
+        "shuffle",
+        "skip",
+        "take",
+        "unbatch",
+        "window",
+        "with_options",
+    )
+)
+"""Methods of a dataset that give a dataset."""
+
+DATASETS = ("tensorflow.data.", "tensorflow.contrib.data.")
+"""How the names begin of what makes datasets, and of the transformations for ``apply``."""
+
+
+class Mapped(NamedTuple):
+    """A function that runs in the input pipeline, and the call that hands it to the dataset."""
+
+    call: ast.Call
+    function: Function
+
+
+class Pipelines:
+    """The input pipelines of one file."""
+
+    def __init__(self, index: Index, optimizers: Optimizers) -> None:
+        self.index = index
+        self._optimizers = optimizers
+        self._partials: Dict[ast.AST, List[ast.Call]] = {}
+        self.mapped: List[Mapped] = [
+            Mapped(call, function)
+            for call in index.calls
+            for value in self._handed_over(call)
+            for function in self._with_called(self._functions(value))
+        ]
+
+    def values(self, node: ast.expr) -> List[Producer]:
+        """What may have made a value, also where ``functools.partial`` hands it over."""
+        found: List[Producer] = []
+        for producer in self._optimizers.producers(node):
+            bound = self._bound(producer) if isinstance(producer, Binding) else []
+            for value in bound:
+                found += self._optimizers.producers(value)
+            if not bound:
+                found.append(producer)
+        return found
+
+    def makes_dataset(self, call: ast.Call) -> bool:
+        """Whether a call makes a dataset, or another of one, as far as names tell."""
+        names = self.index.resolve(call.func).names
+        if names:
+            return any(name.startswith(DATASETS) for name in names)
+        function = call.func
+        if not isinstance(function, ast.Attribute) or function.attr not in METHODS:
+            return False
+        return self._is_dataset(function.value)
+
+    def _is_dataset(self, node: ast.expr) -> bool:
+        producers = self._optimizers.producers(node)
+        if any(isinstance(p, ast.Call) and self.makes_dataset(p) for p in producers):
+            return True
+        return self.is_called_dataset(node) and all(isinstance(p, Binding) for p in producers)
+
+    def is_assumed(self, call: ast.Call) -> bool:
+        """Whether a dataset is one only by what a parameter is called."""
+        names = self.index.resolve(call.func).names
+        if names or not isinstance(call.func, ast.Attribute):
+            return False
+        producers = self._optimizers.producers(call.func.value)
+        calls = [p for p in producers if isinstance(p, ast.Call) and self.makes_dataset(p)]
+        return not calls or any(self.is_assumed(p) for p in calls)
+
+    def is_called_dataset(self, node: ast.expr) -> bool:
+        """The convention for parameters that take datasets."""
+        name = dotted(node).rpartition(".")[2].lower()
+        return name in ("ds", "d") or "dataset" in name
+
+    def _handed_over(self, call: ast.Call) -> List[ast.expr]:
+        """The arguments of a call that the dataset may run."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr in TAKE_FUNCTIONS:
+            return call.args + [k.value for k in call.keywords]
+        names = self.index.resolve(call.func).names
+        if any(name.startswith(DATASETS) for name in names):
+            return call.args + [k.value for k in call.keywords]
+        return []
+
+    def _functions(self, value: ast.expr) -> List[Function]:
+        """The function that a value is, also behind ``functools.partial``."""
+        named = self.index.function_named(value)
+        if named is not None:
+            return [named]
+        found: List[Function] = []
+        for producer in self.index.producers(value):
+            if isinstance(producer, ast.Lambda):
+                found.append(producer)
+            elif isinstance(producer, ast.Call) and producer.args:
+                if self.index.resolve(producer.func).sole == "functools.partial":
+                    for function in self._functions(producer.args[0]):
+                        self._partials.setdefault(function, []).append(producer)
+                        found.append(function)
+        return found
+
+    def _with_called(self, functions: List[Function]) -> Iterator[Function]:
+        """The functions, and those of this file that they call."""
+        pending = list(functions)
+        seen: Set[Function] = set()
+        while pending:
+            function = pending.pop(0)
+            if function in seen:
+                continue
+            seen.add(function)
+            yield function
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call):
+                    called = self.index.function_called(node)
+                    pending += [called] if called is not None else []
+
+    def _bound(self, binding: Binding) -> List[ast.expr]:
+        """What ``functools.partial`` gives a parameter."""
+        function = binding.scope.node
+        if not binding.parameter or not isinstance(function, FUNCTIONS):
+            return []
+        names = parameters(function)
+        position = names.index(binding.name) if binding.name in names else -2
+        partials = self._partials.get(function, ())
+        found = [argument(partial, position + 1, binding.name) for partial in partials]
+        return [value for value in found if value is not None]
