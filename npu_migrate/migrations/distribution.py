@@ -1,4 +1,4 @@
-"""Horovod becomes HCCL behind the same API (NPU2xx), and the device line goes (NPU601)."""
+"""Horovod becomes HCCL behind the same API (NPU2xx)."""
 
 import ast
 from typing import List, Optional, Union
@@ -10,17 +10,14 @@ from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import Binding, dotted
 from npu_migrate.plan import (
-    Argument,
     DropImport,
     Edit,
     EditCall,
-    RemoveStatement,
     ReplaceExpression,
     ReplaceImport,
     Status,
 )
 
-LOCAL_RANK = (vocabulary.HOROVOD + ".local_rank", vocabulary.ADAPTER + ".local_rank")
 TENSORFLOW_MODULES = tuple(f"{library}.tensorflow" for library in vocabulary.LIBRARIES)
 NO_LONGER_READ = "; nothing reads it here any more"
 
@@ -35,6 +32,17 @@ ADAPTER_API = frozenset(
     """.split()  # noqa: SIM905
 )
 """What ``ops_adapter`` offers of Horovod's names."""
+
+UNSUPPORTED = (
+    "allgather_object",
+    "broadcast_object",
+    "broadcast_object_fn",
+    "start_timeline",
+    "stop_timeline",
+    "DistributedGradientTape",
+    "elastic",
+)
+"""What the vendor calls unsupported of them."""
 
 
 def beyond_the_adapter(context: Context) -> List[ast.expr]:
@@ -73,8 +81,6 @@ class Distribution:
         self.nesting.run()
         self._optimizers()
         self._hooks()
-        self._device_lines()
-        self._device_arguments()
         self._imports()
         self._not_migrated()
         self._single_device()
@@ -93,9 +99,9 @@ class Distribution:
             if name.split(".")[0] == "keras" and self._imports_keras():
                 continue  # its import is reported
             library = self._library()
-            self.context.report(
-                "horovod-without-counterpart", use, symbol=symbol, use=name, library=library
-            )
+            unsupported = name.split(".")[0] in UNSUPPORTED
+            rule = "horovod-unsupported" if unsupported else "horovod-without-counterpart"
+            self.context.report(rule, use, symbol=symbol, use=name, library=library)
 
     def _imports_keras(self) -> bool:
         return any(".keras" in p for node in self.index.imports for p in library_paths(node))
@@ -182,42 +188,6 @@ class Distribution:
                 dropped="; dropped: device" if len(call.args) + len(call.keywords) > 1 else "",
                 assumed=resolution.assumed or resolution.unknown,
             )
-
-    # Devices ----------------------------------------------------------------------------------
-
-    def _device_lines(self) -> None:
-        """An Ascend process is bound to its device by the environment."""
-        for statement in self.index.places:
-            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-                continue
-            target = dotted(statement.targets[0])
-            if not target.endswith("gpu_options.visible_device_list"):
-                continue
-            if self.optimizers.derives_from(statement.value, LOCAL_RANK):
-                whole = self._holder_of_nothing_else(statement)
-                edit = RemoveStatement(whole, comment=False)
-                if self.context.report("visible-device-list", statement, edit, symbol=target):
-                    self.context.discard(whole)
-
-    def _device_arguments(self) -> None:
-        """``tf.GPUOptions(visible_device_list=str(hvd.local_rank()))``."""
-        for call in self.index.calls:
-            devices = argument(call, -1, "visible_device_list")
-            if devices is None or not self.context.calls_to(call, "tensorflow.GPUOptions"):
-                continue
-            if self.optimizers.derives_from(devices, LOCAL_RANK):
-                symbol = "tensorflow.GPUOptions"
-                edit = EditCall(call, "", (Argument("visible_device_list"),))
-                if self.context.report("visible-device-list", call, edit, symbol=symbol):
-                    self.context.discard(devices)
-
-    def _holder_of_nothing_else(self, statement: ast.stmt) -> ast.stmt:
-        """The ``if FLAGS.horovod:`` that holds only this statement, or the statement itself."""
-        holder = self.index.places[statement].parent
-        if not isinstance(holder, ast.If) or holder.orelse or len(holder.body) > 1:
-            return statement
-        calls = any(isinstance(node, ast.Call) for node in ast.walk(holder.test))
-        return statement if calls else holder
 
     # Imports ----------------------------------------------------------------------------------
 

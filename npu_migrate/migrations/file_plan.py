@@ -12,10 +12,12 @@ from npu_migrate.migrations import (
     wide_types,
 )
 from npu_migrate.migrations.context import Context
+from npu_migrate.migrations.devices import Devices
 from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
 from npu_migrate.migrations.estimators import Estimators
 from npu_migrate.migrations.finite_checks import FiniteChecks
 from npu_migrate.migrations.global_step import GlobalStep
+from npu_migrate.migrations.gpu_pinning import GpuPinning
 from npu_migrate.migrations.gradients import Gradients
 from npu_migrate.migrations.hand_migrated import HandMigrated
 from npu_migrate.migrations.host import Host
@@ -36,9 +38,11 @@ def plan_file(context: Context) -> Plan:
     optimizers = Optimizers(context.index, context.run.scaling_functions)
     steps = Steps(context.index, optimizers)
     moves = StepMoves(context.index, optimizers, steps, context.run.fetches)
-    nesting = Nesting(context, optimizers, can_move=not beyond_the_adapter(context))
+    horovod_stays = bool(beyond_the_adapter(context))
+    nesting = Nesting(context, optimizers, can_move=not horovod_stays)
     scaling = LossScaling(context, optimizers, nesting)
     scaling.run()
+    GpuPinning(context).run(horovod_stays)
     Distribution(context, optimizers, nesting, scaling).run()
     subclasses = Subclasses(context)
     subclasses.run()
@@ -54,6 +58,7 @@ def plan_file(context: Context) -> Plan:
     HandMigrated(context, optimizers).run()
     checks.report_left()
     Estimators(context, optimizers).run()
+    Devices(context, optimizers).run()
     host = Host(context.index)
     checks.report_elsewhere(host)
     wide_types.run(context, host)

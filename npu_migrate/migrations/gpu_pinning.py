@@ -1,0 +1,287 @@
+"""Lines that say which GPUs a process has, or how: the environment binds it to its NPU.
+
+``visible_device_list`` (NPU601), ``CUDA_VISIBLE_DEVICES`` (NPU606), ``set_visible_devices`` and
+``set_memory_growth`` (NPU607) go; what asks for GPUs is reported (NPU608).
+"""
+
+import ast
+from typing import Container, Dict, Iterator, List, NamedTuple, Optional
+
+from npu_migrate.migrations.context import Context, argument
+from npu_migrate.names import dotted, literal
+from npu_migrate.plan import Argument, Edit, EditCall, RemoveStatement, Status
+
+ENVIRONMENT = "CUDA_VISIBLE_DEVICES"
+NO_GPU = ("", "-1")
+"""Values of the variable that hide all GPUs, which does no harm."""
+
+SETTERS = frozenset(
+    "tensorflow.config.experimental." + name
+    for name in ("set_visible_devices", "set_memory_growth", "set_virtual_device_configuration")
+)
+LISTS = frozenset(
+    (
+        "tensorflow.config.experimental.list_physical_devices",
+        "tensorflow.config.experimental.list_logical_devices",
+        "tensorflow.config.experimental_list_devices",
+        "tensorflow.python.client.device_lib.list_local_devices",
+    )
+)
+QUESTIONS = LISTS | frozenset(
+    "tensorflow.test." + name
+    for name in (
+        "is_gpu_available",
+        "is_built_with_cuda",
+        "is_built_with_gpu_support",
+        "gpu_device_name",
+    )
+)
+HARMLESS = QUESTIONS | frozenset(
+    ("builtins.len", "builtins.range", "builtins.isinstance", "os.environ.get", "os.getenv")
+)
+"""What a condition may call that goes with all that it decides."""
+
+OUTPUTS = ("print", "info", "warning", "warn", "debug", "error", "log")
+DATA_FORMATS = frozenset(("channels_first", "channels_last", "NCHW", "NHWC"))
+
+
+class _Line(NamedTuple):
+    rule: str
+    symbol: str
+
+
+class GpuPinning:
+    """The lines of one file that pin or set up GPUs."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.index = context.index
+        self._lines: Dict[ast.stmt, _Line] = {}
+
+    def run(self, horovod_stays: bool) -> None:
+        """Take the lines out; those of a file whose Horovod stays may rest on it and stay too."""
+        if not horovod_stays:
+            self._visible_device_lists()
+            self._visible_device_arguments()
+        self._environment()
+        self._setters()
+        self._remove()
+        self._questions()
+
+    # Session options --------------------------------------------------------------------------
+
+    def _visible_device_lists(self) -> None:
+        for statement in self.index.places:
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target = dotted(statement.targets[0])
+                if target.endswith("gpu_options.visible_device_list"):
+                    self._lines[statement] = _Line("visible-device-list", target)
+
+    def _visible_device_arguments(self) -> None:
+        """``tf.GPUOptions(visible_device_list='0')``."""
+        for call in self.index.calls:
+            devices = argument(call, -1, "visible_device_list")
+            if devices is not None and self.context.calls_to(call, "tensorflow.GPUOptions"):
+                edit = EditCall(call, "", (Argument("visible_device_list"),))
+                symbol = "tensorflow.GPUOptions"
+                if self.context.report("visible-device-list", call, edit, symbol=symbol):
+                    self.context.discard(devices)
+
+    # The environment --------------------------------------------------------------------------
+
+    def _environment(self) -> None:
+        reads: List[ast.expr] = []
+        writes: Dict[ast.stmt, _Line] = {}
+        for name in self.index.string_nodes:
+            if literal(name) != ENVIRONMENT or self._is_shown(name):
+                continue
+            statement = self.index.statement(name)
+            if not self._writes(statement, name):
+                reads.append(name)
+            elif not self._hides_all(statement):
+                writes[statement] = _Line("cuda-visible-devices", ENVIRONMENT)
+        for call in self.index.calls:
+            if self.context.calls_to(call, "os.environ.update"):
+                if any(keyword.arg == ENVIRONMENT for keyword in call.keywords):
+                    self._keyword(call)
+        left = [r for r in reads if not self._only_guards(r, writes)]
+        left = [r for r in left if self.index.statement(r) not in self._lines]
+        if not left:
+            self._lines.update(writes)
+        for read in left:
+            self.context.report(
+                "cuda-visible-devices", read, status=Status.MANUAL, symbol=ENVIRONMENT
+            )
+
+    def _writes(self, statement: ast.stmt, name: ast.expr) -> bool:
+        """Whether a statement does nothing but set the variable for this process."""
+        if isinstance(statement, ast.Assign):
+            (target, *others) = statement.targets
+            return not others and isinstance(target, ast.Subscript) and self._is_key(target, name)
+        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+            return False
+        call = statement.value
+        if self.context.calls_to(call, "os.environ.setdefault", "os.putenv"):
+            return bool(call.args) and call.args[0] is name
+        if self.context.calls_to(call, "os.environ.update") and len(call.args) == 1:
+            given = call.args[0]
+            return isinstance(given, ast.Dict) and given.keys == [name] and not call.keywords
+        return False
+
+    def _is_key(self, target: ast.Subscript, name: ast.expr) -> bool:
+        key = getattr(target.slice, "value", None) if _is_index(target.slice) else target.slice
+        return key is name and self.context.is_named(target.value, ("os.environ",))
+
+    def _hides_all(self, statement: ast.stmt) -> bool:
+        value = getattr(statement, "value", None)
+        if isinstance(value, ast.Call):
+            value = argument(value, 1)
+        return value is not None and literal(value) in NO_GPU
+
+    def _keyword(self, call: ast.Call) -> None:
+        statement = self.index.statement(call)
+        if len(call.keywords) == 1 and not call.args and isinstance(statement, ast.Expr):
+            self._lines[statement] = _Line("cuda-visible-devices", ENVIRONMENT)
+            return
+        edit = EditCall(call, "", (Argument(ENVIRONMENT),))
+        self.context.report("cuda-visible-devices", call, edit, symbol=ENVIRONMENT)
+
+    def _only_guards(self, read: ast.expr, writes: Dict[ast.stmt, _Line]) -> bool:
+        """Whether a read decides about nothing but a write of the variable."""
+        statement = self.index.statement(read)
+        return isinstance(statement, ast.If) and all(s in writes for s in statement.body)
+
+    def _is_shown(self, node: ast.expr) -> bool:
+        """Whether a value is only printed or logged."""
+        return any(
+            isinstance(a, ast.Call) and dotted(a.func).rpartition(".")[2] in OUTPUTS
+            for a in self.index.ancestors(node)
+        )
+
+    # The devices of TensorFlow's configuration ------------------------------------------------
+
+    def _setters(self) -> None:
+        for call in self.index.calls:
+            if self.context.is_named(call.func, SETTERS):
+                statement = self.index.statement(call)
+                kind = literal(argument(call, 1, "device_type"))
+                if isinstance(statement, ast.Expr) and statement.value is call and kind != "CPU":
+                    symbol = self.index.resolve(call.func).sole
+                    self._lines[statement] = _Line("gpu-set-up", symbol)
+
+    # Removal ----------------------------------------------------------------------------------
+
+    def _remove(self) -> None:
+        lines = {s: line for s, line in self._lines.items() if line.rule in self.context.rules}
+        going = dict.fromkeys(lines)
+        while True:
+            grown = {*self._emptied(going), *self._unread(going)} - set(going)
+            if not grown:
+                break
+            going.update(dict.fromkeys(grown))
+        removable = {statement for statement in going if self._may_go(statement, going)}
+        whole = [s for s in removable if not any(a in removable for a in self.index.ancestors(s))]
+        whole.sort(key=lambda statement: statement.lineno)
+        for line, (rule, symbol) in lines.items():
+            removed = [
+                statement
+                for statement in whole
+                if self._goes_with(statement, line) and self.context.stands(statement)
+            ]
+            edits: List[Edit] = [RemoveStatement(s, comment=False) for s in removed]
+            self.context.report(rule, line, *edits, symbol=symbol)
+            for statement in removed:
+                self.context.discard(statement)
+
+    def _goes_with(self, statement: ast.stmt, line: ast.stmt) -> bool:
+        """Whether removing a line removes a statement: one around it, or one only it reads."""
+        return self.index.inside(line, statement) or self._lists_devices(statement)
+
+    def _emptied(self, going: Dict[ast.stmt, None]) -> Iterator[ast.stmt]:
+        """The ``if``, ``for`` and ``try`` that hold nothing but statements that go."""
+        for statement in going:
+            holder = self.index.places[statement].parent
+            if not isinstance(holder, (ast.If, ast.For, ast.Try)):
+                continue
+            held = [*holder.body, *holder.orelse, *getattr(holder, "finalbody", ())]
+            decided = getattr(holder, "test", getattr(holder, "iter", None))
+            if all(s in going for s in held) and self._is_harmless(decided):
+                yield holder
+
+    def _may_go(self, statement: ast.stmt, going: Container[ast.stmt]) -> bool:
+        """Whether a statement can be taken out; an ``elif`` goes with its ``if`` alone."""
+        place = self.index.places[statement]
+        holder = place.parent
+        if not isinstance(statement, ast.If) or not isinstance(holder, ast.If):
+            return True
+        if len(place.block) > 1 or place.block is not holder.orelse:
+            return True
+        return holder in going and self._may_go(holder, going)
+
+    def _is_harmless(self, node: Optional[ast.expr]) -> bool:
+        return node is None or all(
+            self.context.is_named(call.func, HARMLESS)
+            for call in ast.walk(node)
+            if isinstance(call, ast.Call)
+        )
+
+    def _unread(self, going: Dict[ast.stmt, None]) -> Iterator[ast.stmt]:
+        """The assignments of lists of devices that only statements read that go."""
+        for statement in self.index.places:
+            if not isinstance(statement, ast.Assign) or not self._lists_devices(statement):
+                continue
+            reads = self._reads(statement)
+            taken = any(
+                self.context.is_taken(b.name) for b in self.index.statement_bindings(statement)
+            )
+            if reads and not taken:
+                if all(any(a in going for a in self.index.ancestors(read)) for read in reads):
+                    yield statement
+
+    def _reads(self, statement: ast.stmt) -> List[ast.Name]:
+        bindings = self.index.statement_bindings(statement)
+        return [read for binding in bindings for read in self.index.reads(binding)]
+
+    def _lists_devices(self, statement: ast.stmt) -> bool:
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        return isinstance(value, ast.Call) and self.context.is_named(value.func, LISTS)
+
+    # Questions --------------------------------------------------------------------------------
+
+    def _questions(self) -> None:
+        """Report what is decided by whether there are GPUs: there are none."""
+        for call in self.index.calls:
+            if not self.context.is_named(call.func, QUESTIONS) or self.context.without(call):
+                continue
+            if self._is_of_no_use(call) or self._lists_others(call):
+                continue
+            status = Status.NOTE if self._chooses_format(call) else None
+            symbol = self.index.resolve(call.func).sole
+            self.context.report("gpu-question", call, status=status, symbol=symbol)
+
+    def _is_of_no_use(self, call: ast.Call) -> bool:
+        """Whether the answer goes nowhere, or is only printed."""
+        statement = self.index.statement(call)
+        if isinstance(statement, ast.Expr) and statement.value is call:
+            return True
+        if isinstance(statement, ast.Assign) and statement.value is call:
+            reads = self._reads(statement)
+            return bool(reads) and all(self._is_shown(r) or self.context.without(r) for r in reads)
+        return self._is_shown(call)
+
+    def _lists_others(self, call: ast.Call) -> bool:
+        """``list_physical_devices('CPU')``."""
+        kind = literal(argument(call, 0, "device_type"))
+        return self.context.is_named(call.func, LISTS) and kind not in (None, "GPU", "XLA_GPU")
+
+    def _chooses_format(self, call: ast.Call) -> bool:
+        """Whether the answer chooses between the data formats, both of which are right."""
+        for ancestor in self.index.ancestors(call):
+            if isinstance(ancestor, (ast.If, ast.IfExp)):
+                return any(literal(node) in DATA_FORMATS for node in ast.walk(ancestor))
+        return False
+
+
+def _is_index(node: ast.AST) -> bool:
+    """Whether a node is the ``Index`` that wraps a key before Python 3.9."""
+    return type(node).__name__ == "Index"
