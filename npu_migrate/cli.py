@@ -47,6 +47,7 @@ class Request:
     explain: Optional[str]
     list_rules: bool
     format: str
+    output_file: Optional[str]
     removed: str
     optimizer: str
     estimator: str
@@ -93,11 +94,12 @@ def _codes(
 @click.option("--list-rules", is_flag=True, help="List all rules.")
 @click.option(
     "--format",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "github", "sarif"]),
     default="text",
     show_default=True,
     help="Format of the report.",
 )
+@click.option("--output-file", metavar="FILE", help="Write the report to FILE.")
 @click.option(
     "--removed",
     type=click.Choice(["comment", "delete"]),
@@ -338,21 +340,44 @@ def _status(run: "Run", check: bool) -> int:
 
 
 def _report(request: Request, run: "Run", rules: "Rules") -> None:
-    """The product (a source, a diff, JSON) has standard output to itself."""
-    from npu_migrate.reports import diff, json, text
+    """The product (a source, a diff, a report for a machine) has standard output to itself."""
+    from npu_migrate.reports import diff, text
 
-    is_json = request.format == "json"
+    to_file, for_people = request.output_file is not None, request.format == "text"
     if request.diff:
-        stream = sys.stderr if is_json else sys.stdout
+        stream = sys.stdout if to_file or for_people else sys.stderr
         click.echo(diff.render(run, _paint(stream)), stream, nl=False)
     for error in run.errors:
         click.echo(text.render_error(error, _paint(sys.stderr)), err=True)
-    if is_json:
-        click.echo(json.render(run), err=request.is_filter)
+    aside = request.is_filter or (request.diff and for_people)
+    stream = sys.stderr if aside else sys.stdout
+    if request.output_file is not None:
+        _write_report(request.output_file, _rendered(request, run, rules))
     else:
-        stream = sys.stderr if request.diff or request.is_filter else sys.stdout
-        verbosity = text.QUIET if request.quiet else int(request.verbose)
-        click.echo(text.render(run, rules, verbosity, _paint(stream)), stream, nl=False)
+        click.echo(_rendered(request, run, rules, stream), stream, nl=False)
+
+
+def _rendered(request: Request, run: "Run", rules: "Rules", stream: Optional[TextIO] = None) -> str:
+    from npu_migrate.reports import github, json, sarif, style, text
+
+    if request.format == "json":
+        return json.render(run)
+    if request.format == "github":
+        return github.render(run)
+    if request.format == "sarif":
+        return sarif.render(run, rules)
+    verbosity = text.QUIET if request.quiet else int(request.verbose)
+    return text.render(run, rules, verbosity, style.plain if stream is None else _paint(stream))
+
+
+def _write_report(path: str, report: str) -> None:
+    from npu_migrate.sources import unusable
+
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(report)
+    except OSError as error:
+        raise click.ClickException(str(unusable(path, error, "written"))) from error
 
 
 def _paint(stream: TextIO) -> "Paint":

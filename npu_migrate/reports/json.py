@@ -12,7 +12,7 @@ VERSION = 1
 
 def render(run: Run) -> str:
     """Always a valid object, also where nothing was found."""
-    return json.dumps(
+    report = json.dumps(
         {
             "version": VERSION,
             "findings": [_finding(finding) for finding in run.findings],
@@ -22,6 +22,7 @@ def render(run: Run) -> str:
         },
         indent=2,
     )
+    return report + "\n"
 
 
 def _finding(finding: Finding) -> Dict[str, Any]:

@@ -476,3 +476,25 @@ def test_colour_and_progress_on_a_terminal_only(make, folder):
     assert process.returncode == plain.returncode == 2
     assert b"\x1b[" in shown
     assert b"Migrating" in shown
+
+
+@pytest.mark.parametrize("kind, start", [("json", "{"), ("sarif", "{"), ("github", "::error ")])
+def test_a_report_for_a_machine_has_standard_output_to_itself(make, run, kind, start):
+    make(a=LEFT)
+    outcome = run("--diff", "--format", kind, "a.py")
+    assert outcome.out.startswith(start)
+    assert "+++ b/a.py" in outcome.err
+
+
+def test_a_report_goes_to_a_file(make, run, folder):
+    make(a=LEFT)
+    outcome = run("--diff", "--format", "json", "--output-file", "report.json", "a.py")
+    assert json.loads((folder / "report.json").read_text())["summary"]["manual"] == 1
+    assert outcome.out.startswith("--- a/a.py\n")
+
+
+def test_a_report_that_can_not_be_written(make, read, run):
+    make(a=MIGRATED)
+    outcome = run("--output-file", "no/such/report.txt", "a.py")
+    assert outcome.status == 2
+    assert "no/such/report.txt: cannot be written: no such file or folder" in outcome.err
