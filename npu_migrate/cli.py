@@ -44,6 +44,7 @@ class Request:
     select: Tuple[str, ...]
     ignore: Tuple[str, ...]
     rules: Tuple[str, ...]
+    exclude: Tuple[str, ...]
     explain: Optional[str]
     list_rules: bool
     format: str
@@ -89,6 +90,12 @@ def _codes(
 )
 @click.option(
     "--rules", multiple=True, metavar="DIR", help="Rules of your own, besides those of npu-migrate."
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave this out of folders, besides what .gitignore does; written as there.",
 )
 @click.option("--explain", metavar="CODE", help="Explain a rule and show its examples.")
 @click.option("--list-rules", is_flag=True, help="List all rules.")
@@ -272,7 +279,7 @@ def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
 
     if request.paths == ("-",):
         return [stdin(sys.stdin.buffer.read())], []
-    return find(request.paths)
+    return find(request.paths, request.exclude)
 
 
 def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "List[FileResult]":

@@ -17,6 +17,8 @@ import warnings
 from dataclasses import dataclass, field
 from typing import List, Optional, Sequence, Set, Tuple
 
+from npu_migrate.ignored import Ignored
+
 STDIN = "<stdin>"
 
 _SKIPPED = {
@@ -79,9 +81,15 @@ def stdin(data: bytes) -> Source:
 # Finding
 
 
-def find(paths: Sequence[str]) -> Tuple[List[Source], List[SourceError]]:
-    """The Python files that ``paths`` (files, and folders to search) name, each real file once."""
-    search = _Search()
+def find(
+    paths: Sequence[str], exclude: Sequence[str] = ()
+) -> Tuple[List[Source], List[SourceError]]:
+    """The Python files that ``paths`` (files, and folders to search) name, each real file once.
+
+    What ``.gitignore`` files or the patterns ``exclude``, written as theirs, leave out of a folder
+    is not found there.
+    """
+    search = _Search(exclude)
     for path in paths:
         search.add(os.path.normpath(path))
     search.follow_links()
@@ -113,7 +121,8 @@ class _Search:
     run is found there. Real paths keep loops and doubles away.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, exclude: Sequence[str]) -> None:
+        self._exclude = exclude
         self.sources: List[Source] = []
         self.errors: List[SourceError] = []
         self._seen: Set[str] = set()
@@ -124,7 +133,7 @@ class _Search:
         """A path that the user named."""
         if os.path.isdir(path):
             met = self._met
-            self._add_folder(path, os.path.realpath(path))
+            self._add_named_folder(path, os.path.realpath(path))
             if self._met == met:
                 self.errors.append(_no_scripts(path))
         elif os.path.isfile(path):
@@ -137,13 +146,16 @@ class _Search:
             path = self._links.pop(0)
             real = os.path.realpath(path)
             if os.path.isdir(real):
-                self._add_folder(path, real)
+                self._add_named_folder(path, real)
             elif _is_source(path) and os.path.isfile(real):
                 self._add_file(path, real)
             elif _is_source(path) or _leads_round(path):
                 self.errors.append(_no_file(path))
 
-    def _add_folder(self, path: str, real: str) -> None:
+    def _add_named_folder(self, path: str, real: str) -> None:
+        self._add_folder(path, real, Ignored.around(real, self._exclude))
+
+    def _add_folder(self, path: str, real: str, ignored: Ignored) -> None:
         if real in self._seen:
             self._met += 1
             return
@@ -154,19 +166,20 @@ class _Search:
             self._met += 1
             self.errors.append(unusable(path, error))
             return
+        ignored = ignored.inside(real, [entry.name for entry in entries])
         for entry in entries:
             inner = entry.name if path == os.curdir else os.path.join(path, entry.name)
-            self._add_entry(entry, inner)
+            self._add_entry(entry, inner, ignored)
 
-    def _add_entry(self, entry: "os.DirEntry[str]", path: str) -> None:
+    def _add_entry(self, entry: "os.DirEntry[str]", path: str, ignored: Ignored) -> None:
         if entry.is_dir(follow_symlinks=False):
-            if not is_skipped(path):
-                self._add_folder(path, entry.path)
+            if not is_skipped(path) and not ignored.leaves_out(entry.path, True):
+                self._add_folder(path, entry.path, ignored)
         elif entry.is_symlink():
-            if not is_skipped(path):
+            if not is_skipped(path) and not ignored.leaves_out(entry.path, False):
                 self._met += 1
                 self._links.append(path)
-        elif _is_source(path) and entry.is_file():
+        elif _is_source(path) and entry.is_file() and not ignored.leaves_out(entry.path, False):
             self._add_file(path, entry.path)
 
     def _add_file(self, path: str, real: str) -> None:

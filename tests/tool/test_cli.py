@@ -302,8 +302,8 @@ def test_a_read_only_file(public, ordinary_user, run, monkeypatch):
 
 
 def test_a_file_that_vanishes_before_it_is_read(make, read, run, monkeypatch):
-    def find_and_lose(paths, find=sources.find):
-        found = find(paths)
+    def find_and_lose(*asked, find=sources.find):
+        found = find(*asked)
         os.unlink("a.py")
         return found
 
