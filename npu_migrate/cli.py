@@ -43,6 +43,7 @@ class Request:
     output: Optional[str]
     select: Tuple[str, ...]
     ignore: Tuple[str, ...]
+    extend_select: Tuple[str, ...]
     rules: Tuple[str, ...]
     exclude: Tuple[str, ...]
     explain: Optional[str]
@@ -87,6 +88,13 @@ def _codes(
 )
 @click.option(
     "--ignore", multiple=True, callback=_codes, metavar="CODES", help="All rules but these."
+)
+@click.option(
+    "--extend-select",
+    multiple=True,
+    callback=_codes,
+    metavar="CODES",
+    help="These rules besides the others, for those that are off by default (NPU5).",
 )
 @click.option(
     "--rules", multiple=True, metavar="DIR", help="Rules of your own, besides those of npu-migrate."
@@ -207,7 +215,7 @@ def _rules(request: Request) -> "Rules":
 
     try:
         rules = load(request.rules)
-        rules.select(request.select, request.ignore)
+        rules.select(request.select, request.ignore, request.extend_select)
     except RuleError as error:
         raise click.ClickException(str(error)) from error
     except UnknownCode as error:
@@ -293,6 +301,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
         request.optimizer,
         request.estimator,
         request.jobs,
+        request.extend_select,
     )
     done = 0
 

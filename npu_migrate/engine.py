@@ -61,6 +61,7 @@ class Options:
     optimizer: str = "nested"
     estimator: str = "helpers"
     jobs: int = 1
+    extend_select: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,8 @@ def migrate(
     ``advance`` is called as each file is done.
     """
     matched = [name for rule in rules.by_code.values() for name in rule.match]
-    chosen = rules.select(options.select, options.ignore)
-    tabled = [name for r in rules.by_code.values() if not r.migration for name in r.match]
-    reader = _Reader(sources, rules, Scanner(tabled))
+    chosen = rules.select(options.select, options.ignore, options.extend_select)
+    reader = _Reader(sources, rules, Scanner(_looked_for(rules, chosen)))
     with _collector_paused(), _workers(options.jobs) as each:
         files = list(each(reader.scan, sources))
         scans = {reader.module(f.source): f.scan for f in files if f.scan is not None}
@@ -110,6 +110,13 @@ def migrate(
             results.append(result)
             advance()
         return all_or_none(results)
+
+
+def _looked_for(rules: Rules, chosen: Rules) -> List[str]:
+    """The names that tell by themselves that a file may hold something to migrate."""
+    tabled = [rule for rule in rules.by_code.values() if not rule.migration]
+    asked_for = [rule for rule in chosen.by_code.values() if not rule.default]
+    return [name for rule in (*tabled, *asked_for) for name in rule.match]
 
 
 def _concerned(scans: Mapping[str, Scan], programs: Programs) -> FrozenSet[str]:

@@ -130,18 +130,22 @@ class Rules:
         by_match = {match: rule for rule in by_code.values() for match in rule.match}
         return cls(by_code, by_match, canonical, exact)
 
-    def select(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> "Rules":
+    def select(
+        self, select: Sequence[str] = (), ignore: Sequence[str] = (), extend: Sequence[str] = ()
+    ) -> "Rules":
         """The rules whose codes start with one of ``select`` (or all) and none of ``ignore``.
 
-        The longest start decides, at equal length ``ignore``. ``ALL`` is the start of all codes. A
-        rule that is off by default takes its whole code in ``select``.
+        ``extend`` are further starts, beside those of ``select`` or beside all. The longest start
+        decides, at equal length ``ignore``. ``ALL`` is the start of all codes. A rule that is off
+        by default takes a start that names its family.
         """
-        wanted, unwanted = self._starts(select) or [""], self._starts(ignore)
+        wanted = (self._starts(select) or [""]) + self._starts(extend)
+        unwanted = self._starts(ignore)
         chosen = [
             rule
             for rule in self.by_code.values()
             if _reach(rule.code, wanted) > _reach(rule.code, unwanted)
-            and (rule.default or rule.code in wanted)
+            and (rule.default or _reach(rule.code, wanted) >= len(_family_start(rule.code)))
         ]
         return Rules.of(chosen, self.canonical, self.exact)
 
@@ -165,6 +169,11 @@ class Rules:
 def _reach(code: str, starts: Sequence[str]) -> int:
     """The length of the longest of ``starts`` that ``code`` has, -1 for none."""
     return max((len(start) for start in starts if code.startswith(start)), default=-1)
+
+
+def _family_start(code: str) -> str:
+    """The start that a code shares with its family: its letters and the hundred."""
+    return code[:-2]
 
 
 # Loading

@@ -212,12 +212,12 @@ class Context:
         """The imports that the new code needs, each where it dominates its uses."""
         found: Dict[Tuple[str, str, Optional[ast.stmt]], AddImport] = {}
         for wanted in self.wanted:
-            after = self._anchor(wanted.use)
+            after = self.anchor(wanted.use)
             key = (wanted.target, wanted.local, after)
             found[key] = _import_of(wanted.target, wanted.local, after)
         return list(found.values())
 
-    def _anchor(self, use: ast.AST) -> Optional[ast.stmt]:
+    def anchor(self, use: ast.AST) -> Optional[ast.stmt]:
         """The import of TensorFlow that stands before ``use`` and whenever ``use`` runs.
 
         Of an import in a ``try`` it is the whole ``try``, so that a handler for TensorFlow does not

@@ -2,8 +2,10 @@
 
 from npu_migrate.migrations import (
     class_values,
+    dropout,
     eager,
     fetches,
+    gelu,
     gpu_packages,
     known_failures,
     processes,
@@ -69,6 +71,8 @@ def plan_file(context: Context) -> Plan:
     unresolved.run(context)
     fetches.run(context)
     known_failures.run(context, optimizers, host)
+    dropout.run(context)
+    gelu.run(context)
     table.run(context)
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()

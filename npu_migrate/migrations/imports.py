@@ -16,6 +16,10 @@ MIGRATED_AWAY = (
     "byteps",
     "hccl",
     *vocabulary.RANK_QUESTIONS,
+    "tensorflow.nn",
+    "tensorflow.python.ops",
+    "numpy",
+    "math",
 )
 
 

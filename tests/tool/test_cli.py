@@ -378,6 +378,7 @@ WRONG = {
     "output and check": (["-o", "out", "--check", "a.py"], "use one of them"),
     "output in the path": (["-o", "sub/out", "sub"], "choose a folder beside it"),
     "unknown code": (["--select", "NPU10l", "a.py"], "(did you mean NPU10"),
+    "unknown code to add": (["--extend-select", "XYZ", "a.py"], "starts with XYZ"),
     "unknown code to ignore": (["--ignore", "XYZ", "a.py"], "starts with XYZ"),
     "no jobs": (["-j", "0", "a.py"], "-j"),
     "unknown rule": (["--explain", "NPU10l"], "there is no rule NPU10l (did you mean NPU10"),
@@ -415,7 +416,11 @@ def test_options_reach_the_engine(make, run, monkeypatch):
     given = ["--select", "NPU1, NPU101", "--select=ALL", "--removed", "delete", "-j", "3"]
     run(*given, "--estimator", "classes", "a.py")
     chosen = ("NPU1", "NPU101", "ALL")
-    assert seen == [engine.Options(chosen, (), "delete", "nested", "classes", jobs=3)]
+    run("--extend-select", "NPU5", "--ignore", "NPU501", "a.py")
+    assert seen == [
+        engine.Options(chosen, (), "delete", "nested", "classes", jobs=3),
+        engine.Options(ignore=("NPU501",), extend_select=("NPU5",)),
+    ]
 
 
 def test_version_and_help(run):

@@ -250,8 +250,8 @@ def selected(own):
         b=rule("NPU280", head=HEAD.replace("loss scaling", "distribution")),
     )
 
-    def selected(select=(), ignore=()):
-        chosen = loaded.select(select, ignore)
+    def selected(select=(), ignore=(), extend=()):
+        chosen = loaded.select(select, ignore, extend)
         assert set(chosen.by_code) == {found.code for found in chosen.by_match.values()} | {
             code for code, found in chosen.by_code.items() if not found.match
         }
@@ -265,9 +265,10 @@ def selected(own):
     [
         ((), (), ["NPU180", "NPU182", "NPU280"]),
         (("ALL",), (), ["NPU180", "NPU182", "NPU280"]),
-        (("NPU1",), (), ["NPU180", "NPU182"]),
-        (("npu1",), (), ["NPU180", "NPU182"]),
-        (("NPU18",), ("NPU180",), ["NPU182"]),
+        (("NPU",), (), ["NPU180", "NPU182", "NPU280"]),
+        (("NPU1",), (), ["NPU180", "NPU181", "NPU182"]),
+        (("npu1",), (), ["NPU180", "NPU181", "NPU182"]),
+        (("NPU18",), ("NPU180",), ["NPU181", "NPU182"]),
         (("NPU180",), ("NPU1",), ["NPU180"]),
         (("NPU180",), ("NPU180",), []),
         (("NPU181",), (), ["NPU181"]),
@@ -281,11 +282,31 @@ def test_selecting(selected, select, ignore, codes):
     assert selected(select, ignore) == codes
 
 
+@pytest.mark.parametrize(
+    "extend, ignore, codes",
+    [
+        (("NPU181",), (), ["NPU180", "NPU181", "NPU182", "NPU280"]),
+        (("NPU1",), (), ["NPU180", "NPU181", "NPU182", "NPU280"]),
+        (("ALL",), (), ["NPU180", "NPU182", "NPU280"]),
+        (("NPU1",), ("NPU181", "NPU2"), ["NPU180", "NPU182"]),
+        (("NPU181",), ("NPU1",), ["NPU181", "NPU280"]),
+    ],
+)
+def test_extending_the_default_rules(selected, extend, ignore, codes):
+    assert selected((), ignore, extend) == codes
+
+
+def test_extending_a_selection(selected):
+    assert selected(("NPU2",), (), ("NPU181",)) == ["NPU181", "NPU280"]
+
+
 def test_an_unknown_code_is_an_error(selected):
     with pytest.raises(UnknownCode, match=r"starts with NPU18O \(did you mean NPU18.\?\)"):
         selected(["NPU18O"])
     with pytest.raises(UnknownCode, match="starts with X"):
         selected((), ["X"])
+    with pytest.raises(UnknownCode, match="starts with X"):
+        selected((), (), ["X"])
 
 
 def test_finding_a_rule_by_code_or_name(own):

@@ -1,6 +1,6 @@
 """Rules that are not chosen: a script is never migrated by half."""
 
-from typing import Dict
+from typing import Dict, Tuple
 
 import pytest
 
@@ -41,6 +41,13 @@ import tensorflow as tf
 config = tf.ConfigProto()
 config.gpu_options.visible_device_list = str(hvd.local_rank())
 optimizer = hvd.DistributedOptimizer(tf.train.AdamOptimizer(0.1))
+"""
+REPLACED = b"""\
+import tensorflow as tf
+
+mixed = tf.contrib.mixed_precision
+manager = mixed.FixedLossScaleManager(128)
+loss = tf.nn.dropout(loss, 0.9)
 """
 SCRIPTS: Dict[str, bytes] = {"scaled": SCALED, "step": STEP, "devices": DEVICES}
 
@@ -92,3 +99,20 @@ def test_without_the_device_rule_its_line_keeps_its_rank() -> None:
 
 def test_ignoring_what_changes_nothing_holds_nothing_back() -> None:
     assert run(SCALED, ignore=("NPU2", "NPU3", "NPU9")).after == run(SCALED).after
+
+
+@pytest.mark.parametrize("select", [(), ("ALL",), ("NPU",), ("NPU1",)])
+def test_replacements_are_off_unless_their_family_is_named(select: Tuple[str, ...]) -> None:
+    assert {f.code for f in run(REPLACED, select=select).findings} == {"NPU101"}
+
+
+def test_a_selected_family_is_all_there_is() -> None:
+    assert {f.code for f in run(REPLACED, select=("NPU5",)).findings} == {"NPU501"}
+    assert run(REPLACED, select=("NPU501",)).after == run(REPLACED, select=("NPU5",)).after
+
+
+def test_a_family_beside_the_default_rules() -> None:
+    result = run(REPLACED, extend_select=("NPU5",))
+    assert {f.code for f in result.findings} == {"NPU101", "NPU501"}
+    assert b"npu_ops.dropout(loss, 0.9)" in result.after
+    assert run(SCALED, extend_select=("NPU5",)).after == run(SCALED).after
