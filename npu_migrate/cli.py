@@ -53,6 +53,7 @@ class Request:
     removed: str
     optimizer: str
     estimator: str
+    loss_scale: str
     jobs: int
     quiet: bool
     verbose: bool
@@ -68,6 +69,19 @@ def _codes(
 ) -> Tuple[str, ...]:
     codes = (code.strip() for value in values for code in value.split(","))
     return tuple(code for code in codes if code)
+
+
+def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """``dynamic``, or the number as Python writes it."""
+    if value in ("", "dynamic"):
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither dynamic nor a number") from None
+    if not 1 <= number < float("inf"):
+        raise click.BadParameter(f"a loss scale is a number of 1 or more, not {value}")
+    return str(int(number)) if number.is_integer() and number < 2**53 else repr(number)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -137,6 +151,13 @@ def _codes(
     show_default=True,
     help="npu_run_config_init around the configuration of an Estimator, or NPUEstimator and "
     "NPURunConfig where they can take their places.",
+)
+@click.option(
+    "--loss-scale",
+    default="",
+    callback=_loss_scale,
+    metavar="dynamic|NUMBER",
+    help="Add loss scaling to programs that have none.",
 )
 @click.option(
     "-j",
@@ -300,6 +321,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
         request.removed,
         request.optimizer,
         request.estimator,
+        request.loss_scale,
         request.jobs,
         request.extend_select,
     )

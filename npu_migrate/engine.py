@@ -33,7 +33,7 @@ from npu_migrate.layout import Layout
 from npu_migrate.link import Programs, link_names, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
-from npu_migrate.migrations.survey import name_facts, step_facts
+from npu_migrate.migrations.survey import name_facts, step_facts, training_facts
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Project, Resolution, exports
 from npu_migrate.plan import Finding, Plan
@@ -60,6 +60,8 @@ class Options:
     removed: str = "comment"
     optimizer: str = "nested"
     estimator: str = "helpers"
+    loss_scale: str = ""
+    """Loss scaling to add where there is none: ``dynamic``, or a number of 1 or more."""
     jobs: int = 1
     extend_select: Tuple[str, ...] = ()
 
@@ -86,7 +88,8 @@ def migrate(
     """
     matched = [name for rule in rules.by_code.values() for name in rule.match]
     chosen = rules.select(options.select, options.ignore, options.extend_select)
-    reader = _Reader(sources, rules, Scanner(_looked_for(rules, chosen)))
+    looked_for = _looked_for(rules, chosen)
+    reader = _Reader(sources, rules, Scanner(looked_for, bool(options.loss_scale)))
     with _collector_paused(), _workers(options.jobs) as each:
         files = list(each(reader.scan, sources))
         scans = {reader.module(f.source): f.scan for f in files if f.scan is not None}
@@ -94,10 +97,10 @@ def migrate(
         concerned = _concerned(scans, programs)
         taking_part = [s for s in sources if reader.module(s) in concerned]
         with_horovod = any(scan.has_horovod for scan in scans.values())
-        read = partial(reader.names, with_horovod)
+        read = partial(reader.names, with_horovod, bool(options.loss_scale))
         names = [facts for facts in each(read, taking_part) if facts is not None]
         project = Project({f.module: f.exports for f in names}, scans, reader.exports)
-        run = link_names(project, programs, names, matched)
+        run = link_names(project, programs, names, matched, options.loss_scale)
         steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
         planned = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
         migrator = _Migrator(reader, link_steps(run, steps), planned, concerned, programs, options)
@@ -193,10 +196,12 @@ class _Reader:
         except RecursionError:
             return _File(source, error=_too_deep(source.path))
 
-    def names(self, with_horovod: bool, source: Source) -> Optional[NameFacts]:
+    def names(self, with_horovod: bool, with_training: bool, source: Source) -> Optional[NameFacts]:
         """The names of a file; ``None`` for one that can no longer be read."""
         try:
-            return name_facts(self._index(source)[1], with_horovod)
+            index = self._index(source)[1]
+            names = name_facts(index, with_horovod)
+            return training_facts(index, names) if with_training else names
         except (SourceError, RecursionError):
             return None
 

@@ -90,6 +90,11 @@ class NameFacts:
     """Has optimizers that get a manager, and with it a variable, in place of an object."""
     switches: FrozenSet[str] = frozenset()
     """What it switches on for its whole program, such as mixed precision."""
+    scales_by_hand: bool = False
+    bases: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
+    """Class -> the classes that it is derived from."""
+    called: FrozenSet[str] = frozenset()
+    """The qualified names of what is called."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,14 @@ class RunFacts:
     """Switch -> the modules of the programs that turn it on."""
     closed: FrozenSet[str] = frozenset()
     """Names on which some file calls ``close``."""
+    loss_scale: str = ""
+    """The loss scale to add to programs that have none: ``dynamic`` or a number."""
+    scaling: FrozenSet[str] = frozenset()
+    """Modules of programs that scale their loss already, by an optimizer or by hand."""
+    scaling_on_npu: FrozenSet[str] = frozenset()
+    """Those of them that do so only by optimizers of the NPU."""
+    optimizer_classes: FrozenSet[str] = frozenset()
+    """Classes of the run that are optimizers of TensorFlow's kind."""
 
     def uses_horovod(self, module: str) -> bool:
         """Whether the program that a module belongs to averages gradients by Horovod."""
@@ -139,6 +152,10 @@ class RunFacts:
     def has_switch(self, module: str, switch: str) -> bool:
         """Whether the program that a module belongs to turns a switch on."""
         return module in self.switches.get(switch, ())
+
+    def adds_scaling(self, module: str) -> bool:
+        """Whether loss scaling is to be added to the program that a module belongs to."""
+        return bool(self.loss_scale) and module not in self.scaling
 
     def takes_no_step(self, name: str) -> bool:
         """Whether a class's ``apply_gradients`` has no parameter for the step."""

@@ -14,6 +14,7 @@ from npu_migrate.facts import (
     responsible,
     some_move_it,
 )
+from npu_migrate.migrations.vocabulary import SCALED, TO_MIGRATE, is_optimizer
 from npu_migrate.names import Project, Resolution
 from npu_migrate.scan import Scan
 
@@ -25,9 +26,11 @@ def link_names(
     programs: "Programs",
     files: Sequence[NameFacts],
     replaced: Iterable[str],
+    loss_scale: str = "",
 ) -> RunFacts:
     """What the names of all files that are concerned say together."""
     project.parameters.update(_parameters(files, project))
+    scaling = programs.around(f.module for f in files if _scales(f, project, SCALED))
     return RunFacts(
         project=project,
         scaling_functions={f.name: f for file in files for f in file.scaling_functions},
@@ -42,7 +45,32 @@ def link_names(
             for switch in {switch for f in files for switch in f.switches}
         },
         closed=programs.closed,
+        loss_scale=loss_scale,
+        scaling=scaling,
+        scaling_on_npu=scaling - programs.around(f.module for f in files if _scales(f, project)),
+        optimizer_classes=_optimizer_classes(files, project),
     )
+
+
+def _scales(file: NameFacts, project: Project, optimizers: FrozenSet[str] = TO_MIGRATE) -> bool:
+    """Whether a file scales its loss, by one of the optimizers or by hand."""
+    called = {name for call in file.called for name in project.lookup(call).names}
+    return file.scales_by_hand or not called.isdisjoint(optimizers)
+
+
+def _optimizer_classes(files: Sequence[NameFacts], project: Project) -> FrozenSet[str]:
+    """The classes of a run that are derived from an optimizer of TensorFlow's."""
+    bases = {name: given for file in files for name, given in file.bases.items()}
+    found: Set[str] = set()
+    grown = True
+    while grown:
+        grown = False
+        for name, given in bases.items():
+            followed = {base for one in given for base in project.lookup(one).names}
+            if name not in found and any(b in found or is_optimizer(b) for b in followed):
+                found.add(name)
+                grown = True
+    return frozenset(found)
 
 
 def link_steps(run: RunFacts, files: Sequence[StepFacts]) -> RunFacts:

@@ -81,6 +81,8 @@ class Example:
     status: Status
     note: str = ""
     count: int = 1
+    loss_scale: str = ""
+    """What ``--loss-scale`` has to ask for."""
 
 
 @dataclass(frozen=True)
@@ -271,6 +273,7 @@ def _read_example(table: "_Table", status: Status) -> Example:
         status=status,
         note=table.text("note", ""),
         count=count,
+        loss_scale=table.text("loss_scale", ""),
     )
 
 

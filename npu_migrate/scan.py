@@ -82,6 +82,9 @@ PROGRAM = (
     "mixed_float16",
 )
 
+TRAINING = ("minimize", "apply_gradients", "compile")
+"""Words of files that train, which matter where loss scaling is to be added."""
+
 HOROVOD = ("horovod", "byteps", "ops_adapter")
 
 _IMPORT = re.compile(rb"\bimport\b")
@@ -126,10 +129,14 @@ class Scan:
 
 
 class Scanner:
-    """Scans texts for the words of a set of rules; ``tabled`` are names that need no judgement."""
+    """Scans texts for the words of a set of rules.
 
-    def __init__(self, tabled: Iterable[str]) -> None:
-        concerned = set(CONCERNED)
+    ``tabled`` are names that need no judgement; ``training`` makes files that train concerned.
+    """
+
+    def __init__(self, tabled: Iterable[str], training: bool = False) -> None:
+        of_training = TRAINING if training else ()
+        concerned = {*CONCERNED, *of_training}
         in_modules = {module: set(words) for module, words in IN_MODULES.items()}
         for name in tabled:
             *modules, last = name.split(".")
@@ -145,7 +152,7 @@ class Scanner:
         self._estimators = _encoded(ESTIMATORS)
         self._with_estimators = _encoded(WITH_ESTIMATORS)
         self._in_program = _encoded(IN_PROGRAM)
-        self._program = _encoded(PROGRAM)
+        self._program = _encoded([*PROGRAM, *of_training])
         self._horovod = _encoded(HOROVOD)
 
     def __call__(self, data: bytes) -> Scan:

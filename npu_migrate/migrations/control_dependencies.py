@@ -10,7 +10,7 @@ from typing import Dict, List, Optional, Set, Tuple
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import FUNCTIONS, WITHS, is_none
+from npu_migrate.names import FUNCTIONS, WITHS, Index, is_none
 from npu_migrate.plan import (
     Edit,
     InsertStatements,
@@ -133,7 +133,9 @@ class ControlDependencies:
         ``None`` where ``node`` is not certain to be evaluated once by its statement.
         """
         statement, block = self.index.statement(node), self.outermost(node)
-        if not self._evaluated_once(node, statement) or not self.index.stands_alone(statement):
+        if not evaluated_once(self.index, node, statement) or not self.index.stands_alone(
+            statement
+        ):
             return None
         name = self.context.fresh(MANAGER_NAME)
         self.context.claim(name)
@@ -157,17 +159,6 @@ class ControlDependencies:
             for name in ast.walk(value)
         )
 
-    def _evaluated_once(self, node: ast.expr, statement: ast.stmt) -> bool:
-        """Whether a statement evaluates a node exactly once and not on a condition."""
-        for ancestor in self.index.ancestors(node):
-            if ancestor is statement:
-                return isinstance(statement, (ast.Assign, ast.Expr, ast.Return))
-            if not isinstance(
-                ancestor, (ast.Call, ast.keyword, ast.Attribute, ast.Tuple, ast.List)
-            ):
-                return False
-        return False
-
     def _bound_in(self, block: ast.stmt) -> Set[str]:
         return {
             binding.name
@@ -185,3 +176,13 @@ def spelled(call: ast.Call, callee: str) -> Tuple[str, Parts]:
         parts[f"k_{keyword.arg}"] = keyword.value
         given.append(f"{keyword.arg}=$k_{keyword.arg}")
     return f"{callee}({', '.join(given)})", parts
+
+
+def evaluated_once(index: Index, node: ast.expr, statement: ast.stmt) -> bool:
+    """Whether a statement evaluates a node exactly once and not on a condition."""
+    for ancestor in index.ancestors(node):
+        if ancestor is statement:
+            return isinstance(statement, (ast.Assign, ast.Expr, ast.Return))
+        if not isinstance(ancestor, (ast.Call, ast.keyword, ast.Attribute, ast.Tuple, ast.List)):
+            return False
+    return False

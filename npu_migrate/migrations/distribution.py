@@ -3,12 +3,13 @@
 import ast
 from typing import List, Optional, Union
 
+from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import horovod_optimizer, nesting, vocabulary
 from npu_migrate.migrations.context import Context, argument, unpacks
 from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import Binding, dotted
+from npu_migrate.names import Binding, Index, dotted
 from npu_migrate.plan import (
     DropImport,
     Edit,
@@ -45,10 +46,9 @@ UNSUPPORTED = (
 """What the vendor calls unsupported of them."""
 
 
-def beyond_the_adapter(context: Context) -> List[ast.expr]:
+def beyond_the_adapter(index: Index, run: RunFacts) -> List[ast.expr]:
     """The uses of Horovod in a file that ``ops_adapter`` has no counterpart for."""
-    index = context.index
-    if not context.run.uses_horovod(index.module):
+    if not run.uses_horovod(index.module):
         return []
     prefix = vocabulary.HOROVOD + "."
     found = []
@@ -58,7 +58,8 @@ def beyond_the_adapter(context: Context) -> List[ast.expr]:
             if rest and rest not in ADAPTER_API:
                 found.append(chain)
     bases = [base for node in index.classes for base in node.bases]
-    return found + [b for b in bases if context.is_named(b, vocabulary.HOROVOD_OPTIMIZERS)]
+    horovods = frozenset(vocabulary.HOROVOD_OPTIMIZERS)
+    return found + [base for base in bases if index.resolve(base).names & horovods]
 
 
 class Distribution:
@@ -74,7 +75,7 @@ class Distribution:
         self.scaling = scaling
 
     def run(self) -> None:
-        beyond = beyond_the_adapter(self.context)
+        beyond = beyond_the_adapter(self.index, self.context.run)
         if beyond:
             self._leave(beyond)
             return
@@ -126,7 +127,7 @@ class Distribution:
                 self._optimizer(call)
 
     def _inside_out(self, call: ast.Call) -> None:
-        refused = horovod_optimizer.refused(self.context, horovod_optimizer.arguments(call) or {})
+        refused = horovod_optimizer.refused(self.index, horovod_optimizer.arguments(call) or {})
         rule = "horovod-optimizer-argument" if refused else nesting.RULE
         self.context.report(
             rule,
@@ -145,7 +146,7 @@ class Distribution:
                 "arguments-not-visible", call, subject=dotted(call.func), symbol=resolution.sole
             )
             return
-        refused = horovod_optimizer.refused(self.context, given)
+        refused = horovod_optimizer.refused(self.index, given)
         if refused:
             self.context.report(
                 "horovod-optimizer-argument", call, symbol=resolution.sole, arguments=refused

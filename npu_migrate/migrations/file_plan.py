@@ -13,6 +13,7 @@ from npu_migrate.migrations import (
     unresolved,
     wide_types,
 )
+from npu_migrate.migrations.added_scaling import AddedScaling
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.devices import Devices
 from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
@@ -32,18 +33,21 @@ from npu_migrate.migrations.several_optimizers import SeveralOptimizers
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Steps
 from npu_migrate.migrations.subclasses import Subclasses
+from npu_migrate.migrations.training_optimizers import TrainingOptimizers
 from npu_migrate.plan import Plan
 
 
 def plan_file(context: Context) -> Plan:
     """Findings and edits for one file of a linked run."""
-    optimizers = Optimizers(context.index, context.run.scaling_functions)
+    training = TrainingOptimizers(context.index, context.run)
+    optimizers = Optimizers(context.index, context.run.scaling_functions, training.to_scale)
     steps = Steps(context.index, optimizers)
     moves = StepMoves(context.index, optimizers, steps, context.run.fetches)
-    horovod_stays = bool(beyond_the_adapter(context))
+    horovod_stays = bool(beyond_the_adapter(context.index, context.run))
     nesting = Nesting(context, optimizers, can_move=not horovod_stays)
     scaling = LossScaling(context, optimizers, nesting)
     scaling.run()
+    AddedScaling(context, optimizers, training, scaling).run()
     GpuPinning(context).run(horovod_stays)
     Distribution(context, optimizers, nesting, scaling).run()
     subclasses = Subclasses(context)

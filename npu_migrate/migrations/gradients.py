@@ -1,10 +1,11 @@
 """How a loss-scaling optimizer is handed its gradients (NPU114 to NPU117)."""
 
 import ast
-from typing import List, Optional, Set
+from typing import List, Set
 
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import Context, argument, same
+from npu_migrate.migrations.context import Context, argument
+from npu_migrate.migrations.hand_scaling import HandScaling
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import dotted
 from npu_migrate.plan import ReplaceExpression
@@ -81,7 +82,7 @@ class Gradients:
             if gradients is None:
                 continue
             for call in self.optimizers.derives_from(gradients, (vocabulary.GRADIENTS,), MAKERS):
-                if call not in done and not self._is_scaled(call):
+                if call not in done and self.context.stands(call) and not self._is_scaled(call):
                     done.add(call)
                     symbol = self.index.resolve(call.func).sole or dotted(call.func)
                     self.context.report("gradients-bypass-scaling", call, symbol=symbol)
@@ -95,34 +96,12 @@ class Gradients:
         return bool(self.optimizers.scalings(receiver)) or any(not o.name for o in origins)
 
     def _scaled_by_hand(self) -> None:
-        """``compute_gradients(loss * s)`` and ``g / s``: a loss scale without its optimizer."""
-        for call in self.index.calls:
-            is_gradients = self.context.is_named(call.func, (vocabulary.GRADIENTS,))
-            if not is_gradients and getattr(call.func, "attr", "") != "compute_gradients":
-                continue
-            loss = argument(call, 0, "loss", "ys")
-            scale = self._factor(loss)
-            if scale is None or not self._divided_by(scale, call):
-                continue
-            if is_gradients and self._finite_check_follows(call):
-                continue
+        with_numbers = bool(self.context.run.loss_scale)
+        for call, scale in HandScaling(self.index, self.optimizers).calls(with_numbers).items():
+            if self.context.is_named(call.func, (vocabulary.GRADIENTS,)):
+                if self._finite_check_follows(call):
+                    continue
             self.context.report("scaled-by-hand", call, scale=_source(scale))
-
-    def _factor(self, loss: Optional[ast.expr]) -> Optional[ast.expr]:
-        """``s`` of ``loss * s``, where it is no literal."""
-        for producer in self.index.producers(loss) if loss is not None else ():
-            if isinstance(producer, ast.BinOp) and isinstance(producer.op, ast.Mult):
-                for factor in (producer.right, producer.left):
-                    if dotted(factor):
-                        return factor
-        return None
-
-    def _divided_by(self, scale: ast.expr, call: ast.Call) -> bool:
-        region = self.index.region(call)
-        return any(
-            isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and same(node.right, scale)
-            for node in ast.walk(region)
-        )
 
     def _finite_check_follows(self, call: ast.Call) -> bool:
         """Whether the finite check of these gradients is reported in any case."""

@@ -73,7 +73,8 @@ class HandMigrated:
                 continue
             if self.context.without(call) or not dotted(call.args[0]):
                 continue
-            if self.optimizers.layers(call.args[0]):
+            tested = call.args[0]
+            if self.optimizers.layers(tested) or self.optimizers.scalings(tested):
                 self.context.report("type-tested-after-wrapping", call, name=dotted(call.args[0]))
 
     def _already_migrated(self) -> None:

@@ -5,7 +5,7 @@ from typing import Dict, List, Optional
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, unpacks
-from npu_migrate.names import literal
+from npu_migrate.names import Index, literal
 from npu_migrate.plan import Argument
 
 PARAMETERS = (
@@ -42,7 +42,7 @@ def arguments(call: ast.Call) -> Optional[Given]:
     return given
 
 
-def refused(context: Context, given: Given) -> str:
+def refused(index: Index, given: Given) -> str:
     """The arguments that change what is computed and have no counterpart."""
     found = []
     passes = given.get("backward_passes_per_step")
@@ -50,7 +50,7 @@ def refused(context: Context, given: Given) -> str:
         found.append("backward_passes_per_step")
     op = given.get("op")
     averages = (vocabulary.HOROVOD + ".Average", vocabulary.ADAPTER + ".Average")
-    if op is not None and not context.is_named(op, averages):
+    if op is not None and index.resolve(op).names.isdisjoint(averages):
         found.append("op")
     return ", ".join(found)
 

@@ -5,7 +5,7 @@ vendor's classes of the same shape read a status register instead.
 """
 
 import ast
-from typing import List, Optional, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from npu_migrate.migrations import nesting, vocabulary
 from npu_migrate.migrations.context import Context, argument
@@ -21,6 +21,7 @@ STRICTER = (
     "stricter than the original: a step that overflows is skipped, where the original applied it "
     "and its weights became Inf"
 )
+SCALED_ALREADY = "the script scales its loss already, so --loss-scale adds nothing"
 NO_RESTORE = "the state of the loss scale is not restored from checkpoints of the original"
 DENSE = (
     "sparse gradients of embeddings become dense, which differs under optimizers with slots "
@@ -74,10 +75,10 @@ class LossScaling:
 
     def _notes(self, wrap: ast.Call) -> List[str]:
         """What differs from the original beyond the place where overflow is read."""
+        notes = [SCALED_ALREADY] if self.context.run.loss_scale else []
         if self.verdicts.symbol(wrap) == vocabulary.CONTRIB_OPTIMIZER:
-            return []
+            return notes
         source = self.verdicts.manager_source(wrap) or ""
-        notes = []
         if "@fixed" in source:
             notes.append(STRICTER)
         if "@dynamic" in source:
@@ -122,12 +123,27 @@ class LossScaling:
         return [EditCall(wrap, callee, tuple(arguments))]
 
     def _is_distributed_already(self, wrap: ast.Call) -> bool:
-        distributions = self.optimizers.distributions(wrap)
+        uses = [use for use in self.optimizers.uses() if wrap in self._layers_of(use)]
+        return self.is_averaged(wrap, uses)
+
+    def _layers_of(self, use: ast.Call) -> List[ast.Call]:
+        return self.optimizers.layers(self.optimizers.receiver(use))
+
+    def is_averaged(self, optimizer: ast.expr, uses: Sequence[ast.Call]) -> bool:
+        """Whether the script averages an optimizer's gradients over ranks, or its program does."""
+        distributions = self.optimizers.distributions(optimizer)
         for call in distributions:
             if self.optimizers.may_distribute(call) and call not in self.unresolved:
                 self.unresolved.append(call)
                 self.context.report("receiver-not-resolved", call, attribute="DistributedOptimizer")
-        return bool(distributions) or self.context.run.uses_horovod(self.index.module)
+        if distributions or self.context.run.uses_horovod(self.index.module):
+            return True
+        applied = [argument(use, 0, "grads_and_vars") for use in uses]
+        return any(
+            self.optimizers.derives_from(gradients, vocabulary.ALLREDUCES)
+            for gradients in applied
+            if gradients is not None
+        )
 
     def _source_of_manager(self, wrap: ast.Call) -> str:
         if self.verdicts.symbol(wrap) == vocabulary.CONTRIB_OPTIMIZER:

@@ -50,7 +50,7 @@ class Nesting:
         if not scalings:
             return
         given = horovod_optimizer.arguments(averaging)
-        if not self.can_move or given is None or horovod_optimizer.refused(self.context, given):
+        if not self.can_move or given is None or horovod_optimizer.refused(self.index, given):
             self.inside_out |= {averaging, *scalings}
         elif len(scalings) == 1 and (
             scalings[0] is inner or self._in_a_row(scalings[0], averaging, inner)

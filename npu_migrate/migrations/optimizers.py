@@ -38,9 +38,14 @@ class Optimizers:
     """The optimizers of one file."""
 
     def __init__(
-        self, index: Index, functions: Optional[Mapping[str, ScalingFunction]] = None
+        self,
+        index: Index,
+        functions: Optional[Mapping[str, ScalingFunction]] = None,
+        to_scale: Collection[ast.Call] = (),
     ) -> None:
         self.index = index
+        self._to_scale = to_scale
+        """The calls that make optimizers to which loss scaling is added."""
         self._functions = functions or {}
         self._callers: Optional[Dict[str, List[ast.Call]]] = None
         self._subclasses: Dict[str, bool] = {}
@@ -57,7 +62,7 @@ class Optimizers:
             if producer in seen:
                 continue
             seen.add(producer)
-            handed = self._handed(producer) if isinstance(producer, Binding) else []
+            handed = self.handed(producer) if isinstance(producer, Binding) else []
             if handed:
                 for argument_value in handed:
                     pending += self.index.producers(argument_value)
@@ -65,7 +70,7 @@ class Optimizers:
                 found[producer] = None
         return list(found)
 
-    def _handed(self, binding: Binding) -> List[ast.expr]:
+    def handed(self, binding: Binding) -> List[ast.expr]:
         """What the calls of this file hand over for a parameter."""
         function = binding.scope.node
         if not binding.parameter or not isinstance(function, FUNCTIONS):
@@ -120,6 +125,10 @@ class Optimizers:
         known = self.is_wrap(call, vocabulary.SCALED | vocabulary.DISTRIBUTED)
         return known or self.may_distribute(call) or self._function(call) is not None
 
+    def _passes(self, call: ast.Call) -> bool:
+        """Whether a call wraps an optimizer in one that hands the step on to it."""
+        return self.is_wrap(call, vocabulary.CROSS_SHARD)
+
     def _function(self, call: ast.Call) -> Optional[ScalingFunction]:
         """The function of another file that a call gets a loss-scaling optimizer from."""
         return self._functions.get(self.index.resolve(call.func).sole)
@@ -145,16 +154,21 @@ class Optimizers:
         if function is not None:
             given = [argument(call, position, name) for position, name in function.passed]
         else:
-            given = [self.inner(call)] if self._wraps(call) else []
+            given = [self.inner(call)] if self._wraps(call) or self._passes(call) else []
         return [value for value in given if value is not None]
 
     def scalings(self, node: ast.expr) -> List[ast.Call]:
-        """The loss-scaling wraps that a value may have gone through."""
-        return [
-            call
-            for call in self.layers(node)
-            if self.is_wrap(call, vocabulary.SCALED) or self._function(call) is not None
-        ]
+        """The loss-scaling wraps that a value may have gone through, or will have."""
+        found: Dict[ast.Call, None] = {}
+        self._descend(node, found, set())
+        return [call for call in found if self._scales(call)]
+
+    def _scales(self, call: ast.Call) -> bool:
+        return (
+            call in self._to_scale
+            or self.is_wrap(call, vocabulary.SCALED)
+            or self._function(call) is not None
+        )
 
     def always_scaled(self, node: ast.expr, around: FrozenSet[Producer] = frozenset()) -> bool:
         """Whether a value has gone through loss scaling on every path.
@@ -167,7 +181,7 @@ class Optimizers:
     def _is_scaled(self, producer: Producer, around: FrozenSet[Producer]) -> bool:
         if not isinstance(producer, ast.Call):
             return False
-        if self.is_wrap(producer, vocabulary.SCALED) or self._function(producer) is not None:
+        if self._scales(producer):
             return True
         inside = self._inside(producer)
         return any(self.always_scaled(inner, around | {producer}) for inner in inside)
@@ -190,7 +204,7 @@ class Optimizers:
             function = self._function(call)
             if function is not None:
                 found += [Origin(name, call) for name in function.origins]
-            elif not self._wraps(call):
+            elif not self._wraps(call) and not self._passes(call):
                 names = self.index.resolve(call.func).names
                 found += [Origin(name, call) for name in sorted(names)] or [Origin("", call)]
         return found
@@ -227,7 +241,7 @@ class Optimizers:
             if current in seen:
                 continue
             seen.add(current)
-            for inner in ast.walk(current):
+            for inner in _walk_to(current, found):
                 if isinstance(inner, ast.Call):
                     if self.is_wrap(inner, names) or _method(inner) in methods:
                         found[inner] = None
@@ -254,6 +268,16 @@ class Optimizers:
                 earlier = self.index.bindings_at(binding.name, binding.statement)
                 found += [b.value for b in earlier if b.value is not None]
         return found
+
+
+def _walk_to(node: ast.AST, found: Mapping[ast.Call, None]) -> Iterator[ast.AST]:
+    """``ast.walk``, but for what those calls are given that are found on the way."""
+    pending = [node]
+    while pending:
+        current = pending.pop(0)
+        yield current
+        if current not in found:
+            pending += ast.iter_child_nodes(current)
 
 
 def _method(call: ast.Call) -> str:

@@ -29,7 +29,9 @@ class SeveralOptimizers:
         together: List[Tuple[ast.AST, List[ast.expr]]] = [
             (call, self._run_together(call)) for call in self.index.calls
         ]
-        together += [(s, self._in_order(s)) for s in self.index.places if isinstance(s, WITHS)]
+        for statement in self.index.places:
+            if isinstance(statement, WITHS):
+                together += [(statement, both) for both in self._in_order(statement)]
         for node, fetched in together:
             apart = self._apart([wraps for element in fetched for wraps in self._wraps_of(element)])
             lines = tuple(sorted(min(wrap.lineno for wrap in wraps) for wraps in apart))
@@ -70,15 +72,15 @@ class SeveralOptimizers:
     def _meet(self, some: FrozenSet[ast.Call], others: FrozenSet[ast.Call]) -> bool:
         return any(not self.paths.exclusive(one, other) for one in some for other in others)
 
-    def _in_order(self, statement: ast.AST) -> List[ast.expr]:
-        """Training ops that ``with tf.control_dependencies`` makes run one after the other."""
+    def _in_order(self, statement: ast.AST) -> List[List[ast.expr]]:
+        """What ``with tf.control_dependencies`` runs first, with each training op after it."""
         found: List[ast.expr] = []
         for item in statement.items:  # type: ignore[attr-defined]
             call = item.context_expr
             if self.context.calls_to(call, vocabulary.CONTROL_DEPENDENCIES):
                 found += call.args
         inside = [u for u in self.optimizers.uses() if self.index.inside(u, statement)]
-        return found + list(inside) if found else []
+        return [[*found, use] for use in inside] if found else []
 
     def _run_together(self, call: ast.Call) -> List[ast.expr]:
         is_run = getattr(call.func, "attr", "") == "run" and bool(call.args)

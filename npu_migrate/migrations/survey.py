@@ -1,6 +1,7 @@
 """What one file tells the others: the first two passes over a run."""
 
 import ast
+from dataclasses import replace
 from typing import FrozenSet, List, Optional, Tuple
 
 from npu_migrate.facts import (
@@ -15,10 +16,12 @@ from npu_migrate.facts import (
     StepFacts,
 )
 from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.hand_scaling import HandScaling
 from npu_migrate.migrations.known_failures.switches import switches
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Behaviour, Steps
+from npu_migrate.migrations.training_optimizers import TrainingOptimizers
 from npu_migrate.names import (
     FUNCTIONS,
     Binding,
@@ -45,9 +48,24 @@ def name_facts(index: Index, with_horovod: bool) -> NameFacts:
     )
 
 
+def training_facts(index: Index, names: NameFacts) -> NameFacts:
+    """The same with what it takes to add loss scaling."""
+    optimizers = Optimizers(index)
+    return replace(
+        names,
+        scales_by_hand=bool(HandScaling(index, optimizers).calls(with_numbers=True)),
+        bases={
+            index.qualname(node): tuple(n for base in node.bases for n in index.resolve(base).names)
+            for node in index.classes
+        },
+        called=frozenset(name for call in index.calls for name in index.resolve(call.func).names),
+    )
+
+
 def step_facts(index: Index, run: RunFacts) -> StepFacts:
     """What a file does with optimizers and the global step; its index knows the others."""
-    optimizers = Optimizers(index, run.scaling_functions)
+    training = TrainingOptimizers(index, run)
+    optimizers = Optimizers(index, run.scaling_functions, training.to_scale)
     steps = Steps(index, optimizers)
     return StepFacts(
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),

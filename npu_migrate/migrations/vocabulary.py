@@ -59,6 +59,19 @@ DISTRIBUTED = frozenset(
 EAGERLY = frozenset(("tensorflow.executing_eagerly",))
 """Questions that are always answered with no, since the NPU runs graphs."""
 
+ALLREDUCES = frozenset(
+    (
+        *(m + name for m in (HOROVOD, ADAPTER) for name in (".allreduce", ".grouped_allreduce")),
+        "npu_bridge.hccl.hccl_ops.allreduce",
+        BRIDGE + "npu_optimizer.npu_allreduce",
+    )
+)
+"""What reduces tensors over ranks."""
+
+CROSS_SHARD = frozenset(
+    ("tensorflow.contrib.tpu.CrossShardOptimizer", "tensorflow.tpu.CrossShardOptimizer")
+)
+
 RANK_COUNT = frozenset(
     (
         HOROVOD + ".size",
@@ -92,6 +105,14 @@ MODEL_TO_NPU_ESTIMATOR = BRIDGE + "keras_to_npu.model_to_npu_estimator"
 
 TENSORFLOW = ("tensorflow", "tensorflow.compat.v1")
 """The modules that have all of the API that new code uses."""
+
+TRAIN_OPTIMIZERS = ("tensorflow.train.", "tensorflow.contrib.")
+
+
+def is_optimizer(name: str) -> bool:
+    """Whether a qualified name is a class of optimizers that TensorFlow 1 trains with."""
+    return name.startswith(TRAIN_OPTIMIZERS) and name.endswith("Optimizer")
+
 
 KERAS_OPTIMIZERS = "tensorflow.keras.optimizers."
 GRADIENTS = "tensorflow.gradients"
