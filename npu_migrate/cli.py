@@ -19,6 +19,7 @@ from typing import (
 import click
 
 from npu_migrate import __version__
+from npu_migrate.precision_modes import PRECISION_MODE, PRECISION_MODE_V2
 
 if TYPE_CHECKING:
     from npu_migrate.reports import Run
@@ -54,6 +55,7 @@ class Request:
     optimizer: str
     estimator: str
     loss_scale: str
+    precision_mode: Optional[str]
     jobs: int
     quiet: bool
     verbose: bool
@@ -158,6 +160,13 @@ def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) 
     callback=_loss_scale,
     metavar="dynamic|NUMBER",
     help="Add loss scaling to programs that have none.",
+)
+@click.option(
+    "--precision-mode",
+    type=click.Choice([*PRECISION_MODE_V2, *PRECISION_MODE]),
+    metavar="MODE",
+    help="The precision that every session and Estimator gets (mixed_float16, "
+    "allow_fp32_to_fp16, ...), whatever the script has.",
 )
 @click.option(
     "-j",
@@ -316,14 +325,15 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
     from npu_migrate.engine import Options, migrate
 
     options = Options(
-        request.select,
-        request.ignore,
-        request.removed,
-        request.optimizer,
-        request.estimator,
-        request.loss_scale,
-        request.jobs,
-        request.extend_select,
+        select=request.select,
+        ignore=request.ignore,
+        removed=request.removed,
+        optimizer=request.optimizer,
+        estimator=request.estimator,
+        precision_mode=request.precision_mode or "",
+        jobs=request.jobs,
+        loss_scale=request.loss_scale,
+        extend_select=request.extend_select,
     )
     done = 0
 

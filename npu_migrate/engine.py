@@ -30,7 +30,7 @@ from typing import (
 from npu_migrate.canonical import Canonical
 from npu_migrate.facts import NameFacts, RunFacts, StepFacts
 from npu_migrate.layout import Layout
-from npu_migrate.link import Programs, link_names, link_steps
+from npu_migrate.link import Programs, link_names, link_sessions, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.survey import name_facts, step_facts, training_facts
@@ -64,6 +64,7 @@ class Options:
     """Loss scaling to add where there is none: ``dynamic``, or a number of 1 or more."""
     jobs: int = 1
     extend_select: Tuple[str, ...] = ()
+    precision_mode: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ def migrate(
         run = link_names(project, programs, names, matched, options.loss_scale)
         steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
         planned = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
-        migrator = _Migrator(reader, link_steps(run, steps), planned, concerned, programs, options)
+        run = link_sessions(link_steps(run, steps), programs, [f.sessions for f in steps])
+        migrator = _Migrator(reader, run, planned, concerned, programs, options)
         selection = Selection(frozenset(chosen.by_code))
         if options.select or options.ignore:
             changing = chain.from_iterable(each(migrator.changing, taking_part))
@@ -337,6 +339,7 @@ class _Migrator:
         context.comment_out = self._options.removed == "comment"
         context.combined = self._options.optimizer == "combined"
         context.estimator_classes = self._options.estimator == "classes"
+        context.precision_mode = self._options.precision_mode
         return plan_file(context)
 
 

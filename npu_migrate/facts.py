@@ -98,11 +98,67 @@ class NameFacts:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """What a name in a condition stands for; of a parameter, how calls hand it over."""
+
+    meaning: str
+    function: str = ""
+    position: int = -1
+    parameter: str = ""
+    default: str = ""
+    """Source of the parameter's default."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A test, with ``$0``, ``$1`` ... for the names in it; without a test it always holds."""
+
+    test: str = ""
+    references: Tuple[Reference, ...] = ()
+    known: bool = True
+
+
+@dataclass(frozen=True)
+class PrecisionSwitch:
+    """A place that switches TensorFlow's automatic mixed precision on."""
+
+    module: str
+    line: int
+    followed: bool = False
+    """Whether a session can see it when it is made: in the environment or its configuration."""
+    condition: Condition = Condition()
+
+
+@dataclass(frozen=True)
+class SessionFacts:
+    """What a file does with sessions and the precision that they compute in."""
+
+    module: str = ""
+    configures: bool = False
+    """It makes sessions, or configurations of sessions, which can carry the precision."""
+    sets_precision: bool = False
+    """It says in which precision the NPU computes."""
+    switches: Tuple[PrecisionSwitch, ...] = ()
+    npu_configs: Tuple[str, ...] = ()
+    """The functions and variables that give a configuration of the NPU."""
+
+
+@dataclass(frozen=True)
+class ProgramPrecision:
+    """What the files that run together say of the precision."""
+
+    switches: Tuple[PrecisionSwitch, ...] = ()
+    configured: bool = False
+    is_set: bool = False
+
+
+@dataclass(frozen=True)
 class StepFacts:
-    """What a file does with optimizers and the global step; read once names are linked."""
+    """What a file does with optimizers, the global step and sessions; once names are linked."""
 
     classes: Tuple[ClassFacts, ...] = ()
     regions: Tuple[RegionFacts, ...] = ()
+    sessions: SessionFacts = SessionFacts()
 
 
 @dataclass(frozen=True)
@@ -140,6 +196,14 @@ class RunFacts:
     """Those of them that do so only by optimizers of the NPU."""
     optimizer_classes: FrozenSet[str] = frozenset()
     """Classes of the run that are optimizers of TensorFlow's kind."""
+    precision: Mapping[str, ProgramPrecision] = field(default_factory=dict)
+    """Module -> what the programs that it is a part of say of the precision."""
+    npu_configs: FrozenSet[str] = frozenset()
+    """Functions and variables of the run that give a configuration of the NPU."""
+
+    def precision_of(self, module: str) -> ProgramPrecision:
+        """What the programs that a module is a part of say of the precision."""
+        return self.precision.get(module, ProgramPrecision())
 
     def uses_horovod(self, module: str) -> bool:
         """Whether the program that a module belongs to averages gradients by Horovod."""

@@ -7,8 +7,10 @@ from npu_migrate.facts import (
     CallFacts,
     ClassFacts,
     NameFacts,
+    ProgramPrecision,
     RegionFacts,
     RunFacts,
+    SessionFacts,
     StepFacts,
     moves_step,
     responsible,
@@ -85,6 +87,31 @@ def link_steps(run: RunFacts, files: Sequence[StepFacts]) -> RunFacts:
     return replace(run, classes=classes, moving=moving, ordered=moving - unordered)
 
 
+def link_sessions(run: RunFacts, programs: "Programs", files: Sequence[SessionFacts]) -> RunFacts:
+    """The run with what the files that run together say of sessions and their precision."""
+    return replace(
+        run,
+        precision=_precision(programs, files),
+        npu_configs=frozenset(name for f in files for name in f.npu_configs),
+    )
+
+
+def _precision(programs: "Programs", files: Sequence[SessionFacts]) -> Dict[str, ProgramPrecision]:
+    """Module -> the precision of its programs, where one of them has mixed precision."""
+    by_module = {f.module: f for f in files}
+    found: Dict[str, ProgramPrecision] = {}
+    for switching in (f for f in files if f.switches):
+        for module in programs.beside(switching.module):
+            if module not in found and module in by_module:
+                beside = [by_module[m] for m in programs.beside(module) if m in by_module]
+                found[module] = ProgramPrecision(
+                    switches=tuple(s for f in beside for s in f.switches),
+                    configured=any(f.configures for f in beside),
+                    is_set=any(f.sets_precision for f in beside),
+                )
+    return found
+
+
 # The global step ------------------------------------------------------------------------------
 
 
@@ -139,6 +166,8 @@ class Programs:
 
     def __init__(self, scans: Mapping[str, Scan], resolve: Resolve) -> None:
         self._neighbours: Dict[str, Set[str]] = {module: set() for module in scans}
+        self._imported: Dict[str, Set[str]] = {module: set() for module in scans}
+        self._importing: Dict[str, Set[str]] = {module: set() for module in scans}
         taken: Set[str] = set()
         for module, scan in scans.items():
             for imported in scan.imports:
@@ -161,6 +190,8 @@ class Programs:
         if name in self._neighbours and name != module:
             self._neighbours[module].add(name)
             self._neighbours[name].add(module)
+            self._imported[module].add(name)
+            self._importing[name].add(module)
 
     def name(self, module: str) -> str:
         """A name that all modules of a program share, and no others."""
@@ -168,14 +199,22 @@ class Programs:
 
     def around(self, modules: Iterable[str]) -> FrozenSet[str]:
         """The modules of every program that holds one of ``modules``."""
-        reached: Set[str] = set()
-        pending = list(modules)
-        while pending:
-            module = pending.pop()
-            if module not in reached:
-                reached.add(module)
-                pending += self._neighbours[module]
-        return frozenset(reached)
+        return _reached(modules, self._neighbours)
+
+    def beside(self, module: str) -> List[str]:
+        """The modules that some script of the run imports together with ``module``, in order."""
+        return sorted(_reached(_reached([module], self._importing), self._imported))
+
+
+def _reached(modules: Iterable[str], neighbours: Mapping[str, Set[str]]) -> FrozenSet[str]:
+    reached: Set[str] = set()
+    pending = list(modules)
+    while pending:
+        module = pending.pop()
+        if module not in reached:
+            reached.add(module)
+            pending += neighbours[module]
+    return frozenset(reached)
 
 
 def _parameters(files: Sequence[NameFacts], project: Project) -> Dict[Parameter, Resolution]:

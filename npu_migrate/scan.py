@@ -49,13 +49,18 @@ CONCERNED = (
 
 IN_MODULES = {
     "grad": ("gradients(",),
-    "tensorflow": ("float64", "double", "complex64", "complex128", "uint8"),
     "variables_initializer": (".initializer", "make_initializer"),
     "initialize_all_variables": (".initializer", "make_initializer"),
     "ataset": ("ariable(", "global_step", "backend", ".shuffle(", "shuffle_and_repeat("),
     "map": ("HashTable", "_table_from_", "VocabularyTable"),
     "num_threads": ("batch(",),
     "self.": ("Session(",),
+    "tensorflow": (
+        *("float64", "double", "complex64", "complex128", "uint8"),
+        *("Session", "session_config", "managed_session", "custom_optimizers"),
+        *("learning.train", "training.train", "evaluate_", "evaluation_loop"),
+        *("jit", "xla", "XLA"),
+    ),
 }
 """The same, in files that hold another word too."""
 

@@ -37,6 +37,8 @@ class Context:
     """Whether one ``NPUOptimizer`` does the work of the two nested ones."""
     estimator_classes: bool = False
     """Whether Estimators become ``NPUEstimator`` where they can."""
+    precision_mode: str = ""
+    """The precision that was asked for, whatever the script has."""
     lines: Tuple[str, ...] = ()
     plan: Plan = field(default_factory=Plan)
     wanted: List[Wanted] = field(default_factory=list)
@@ -226,7 +228,7 @@ class Context:
         at_root = [s for s in self._tensorflow_imports() if self._scope_is_root(s)]
         for statement in at_root:
             whole = self._whole(statement)
-            if self._dominates(whole, use):
+            if self.dominates(whole, use):
                 return whole
         if at_root or self._tops_suffice():
             return None
@@ -234,7 +236,7 @@ class Context:
             function = self.index.enclosing_function(statement)
             if function is not None and self.index.inside(use, function):
                 whole = self._whole(statement)
-                if self._dominates(whole, use):
+                if self.dominates(whole, use):
                     return whole
         return None
 
@@ -267,7 +269,7 @@ class Context:
                 parts.append(statement)
         return whole or parts[-1:]
 
-    def _dominates(self, statement: ast.stmt, use: ast.AST) -> bool:
+    def dominates(self, statement: ast.stmt, use: ast.AST) -> bool:
         """Whether ``statement`` has always run before ``use`` does."""
         index = self.index
         user = use if isinstance(use, ast.stmt) else index.statement(use)

@@ -8,6 +8,7 @@ from npu_migrate.migrations import (
     gelu,
     gpu_packages,
     known_failures,
+    precision,
     processes,
     table,
     unresolved,
@@ -29,6 +30,7 @@ from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
+from npu_migrate.migrations.sessions import Sessions
 from npu_migrate.migrations.several_optimizers import SeveralOptimizers
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Steps
@@ -72,11 +74,13 @@ def plan_file(context: Context) -> Plan:
     gpu_packages.run(context)
     processes.run(context)
     class_values.run(context)
+    Sessions(context, optimizers).run()
     unresolved.run(context)
     fetches.run(context)
     known_failures.run(context, optimizers, host)
     dropout.run(context)
     gelu.run(context)
+    precision.run(context)
     table.run(context)
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()

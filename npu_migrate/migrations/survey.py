@@ -13,11 +13,13 @@ from npu_migrate.facts import (
     RegionFacts,
     RunFacts,
     ScalingFunction,
+    SessionFacts,
     StepFacts,
 )
-from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations import precision_switches, sessions, vocabulary
 from npu_migrate.migrations.hand_scaling import HandScaling
 from npu_migrate.migrations.known_failures.switches import switches
+from npu_migrate.migrations.npu_configs import NpuConfigs
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Behaviour, Steps
@@ -70,6 +72,17 @@ def step_facts(index: Index, run: RunFacts) -> StepFacts:
     return StepFacts(
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
         regions=tuple(_region_facts(index, optimizers, steps, run.fetches)),
+        sessions=_session_facts(index, optimizers),
+    )
+
+
+def _session_facts(index: Index, optimizers: Optimizers) -> SessionFacts:
+    return SessionFacts(
+        module=index.module,
+        configures=sessions.configures(index),
+        sets_precision=precision_switches.sets_precision(index),
+        switches=tuple(precision_switches.facts(index, optimizers)),
+        npu_configs=tuple(NpuConfigs(index, optimizers).names()),
     )
 
 

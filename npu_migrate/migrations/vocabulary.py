@@ -94,6 +94,8 @@ RANK_QUESTIONS = {
 }
 """What asks HCCL, and the function of ``ops_adapter`` that asks the environment."""
 
+SET_PRECISION_MODE = "npu_migrate.runtime.set_precision_mode"
+
 BROADCAST_HOOK = BRIDGE + "npu_hook.NPUBroadcastGlobalVariablesHook"
 
 RUN_CONFIG_INIT = "npu_bridge.npu_init.npu_run_config_init"

@@ -28,6 +28,7 @@ from npu_migrate.runtime.managers import (  # noqa: E402
 from npu_migrate.runtime.mixed_precision_trainer import MixedPrecisionTrainer  # noqa: E402
 from npu_migrate.runtime.npu_optimizer import NPUOptimizer  # noqa: E402
 from npu_migrate.runtime.overflow import GradientFiniteness, NpuFloatStatus  # noqa: E402
+from npu_migrate.runtime.precision import set_precision_mode  # noqa: E402
 
 __all__ = [
     "DynamicLossScaleManager",
@@ -45,4 +46,5 @@ __all__ = [
     "install_bridge",
     "npu_distributed_optimizer_wrapper",
     "ops_adapter",
+    "set_precision_mode",
 ]

@@ -22,7 +22,7 @@ FINDINGS = {
     "graph_rewrite": """6 NPU105, 9 NPU107, 9 NPU201, 10 NPU111, 11 NPU111, 13 NPU107,
         17 NPU106""",
     "horovod_value": """3 NPU202, 13 NPU203, 16 NPU102, 17 NPU103, 26 NPU202, 31 NPU601,
-        33 NPU204""",
+        33 NPU204, 37 NPU401""",
     "two_modules/lamb": "4 NPU302, 10 NPU303",
     "two_modules/optimization": "12 NPU101, 12 NPU103, 12 NPU201, 16 NPU301",
     "step_forms": """20 NPU302, 27 NPU101, 27 NPU103, 27 NPU201, 29 NPU305, 33 NPU101, 33 NPU103,

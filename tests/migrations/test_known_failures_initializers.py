@@ -5,11 +5,14 @@ from textwrap import dedent
 import pytest
 from support import left_as_marked, migrate, untouched, with_tf
 
+CONFIG = "from npu_bridge.npu_init import npu_config_proto\n"
 ITERATOR = "iterator = tf.data.Dataset.range(9).make_initializable_iterator()\n"
 
 
 def script(text):
-    return with_tf(ITERATOR + "sess = tf.Session()\n" + dedent(text))
+    return with_tf(
+        CONFIG + ITERATOR + "sess = tf.Session(config=npu_config_proto())\n" + dedent(text)
+    )
 
 
 @pytest.mark.parametrize(

@@ -165,10 +165,12 @@ def test_python_that_only_some_ranks_run():
             return scale, x
 
         def evaluate(path):
+            from npu_bridge.npu_init import npu_config_proto
+
             if hvd.rank() == 0:
                 with tf.Graph().as_default():
                     x = tf.placeholder(tf.float32)
-                    with tf.Session() as sess:
+                    with tf.Session(config=npu_config_proto()) as sess:
                         sess.run(tf.nn.relu(x))
 
         def later():

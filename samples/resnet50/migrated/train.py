@@ -9,6 +9,7 @@ from npu_bridge.estimator.npu.npu_loss_scale_manager import ExponentialUpdateLos
 from npu_bridge.estimator.npu.npu_loss_scale_manager import FixedLossScaleManager
 from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge.estimator.npu.npu_optimizer import NPUDistributedOptimizer
+from npu_bridge.npu_init import npu_config_proto
 from npu_migrate.runtime import ops_adapter
 
 import inputs
@@ -197,7 +198,7 @@ def train():
     with tf.train.MonitoredTrainingSession(
             checkpoint_dir=FLAGS.model_dir if rank == 0 else None,
             hooks=hooks,
-            config=session_config()) as session:
+            config=npu_config_proto(config_proto=session_config())) as session:
         while not session.should_stop():
             session.run(train_op)
 
@@ -210,7 +211,7 @@ def evaluate():
         logits = get_model(classes, is_training=False)(images)
         is_right = tf.equal(tf.argmax(logits, 1, output_type=tf.int32), labels)
         right = total = 0
-        with tf.Session(config=session_config()) as session:
+        with tf.Session(config=npu_config_proto(config_proto=session_config())) as session:
             saver = tf.train.Saver()
             saver.restore(session, tf.train.latest_checkpoint(FLAGS.model_dir))
             while True:

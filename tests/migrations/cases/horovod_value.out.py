@@ -4,6 +4,7 @@ from npu_bridge.estimator.npu.npu_hook import NPUBroadcastGlobalVariablesHook
 from npu_bridge.estimator.npu.npu_loss_scale_manager import ExponentialUpdateLossScaleManager
 from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge.estimator.npu.npu_optimizer import NPUDistributedOptimizer
+from npu_bridge.npu_init import npu_config_proto
 from npu_migrate.runtime import ops_adapter
 from npu_migrate.runtime.ops_adapter import Compression
 
@@ -37,7 +38,7 @@ def main(_):
     w = tf.get_variable('w', [4])
     train = create_optimizer(tf.reduce_sum(w * w), 0.1 * (hvd.size() if FLAGS.horovod else 1),
                              hvd=None if not FLAGS.horovod else hvd, fp16=True)
-    with tf.train.MonitoredTrainingSession(config=config, hooks=hooks) as sess:
+    with tf.train.MonitoredTrainingSession(config=npu_config_proto(config_proto=config), hooks=hooks) as sess:
         for _ in range(5):
             sess.run(train)
 

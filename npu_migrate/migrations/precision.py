@@ -1,0 +1,113 @@
+"""The precision of the NPU: where a script had mixed precision, its sessions get it."""
+
+import ast
+from typing import List, Optional
+
+from npu_migrate.facts import PrecisionSwitch
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.conditions import Conditions
+from npu_migrate.migrations.context import Context
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.precision_switches import (
+    PARAMETERS,
+    VARIABLES,
+    environment,
+    switches,
+)
+from npu_migrate.names import literal
+from npu_migrate.plan import Status
+from npu_migrate.precision_modes import MIXED_FLOAT16
+
+SESSION_RULE = "session-config"
+SWITCH_RULE = "auto-mixed-precision"
+SCALING_VARIABLE = "TF_ENABLE_AUTO_MIXED_PRECISION_LOSS_SCALING"
+NOTES = {
+    "TF_ENABLE_AUTO_MIXED_PRECISION": (
+        "builds of TensorFlow that know this variable scale the loss too, which on the NPU is for "
+        "NPULossScaleOptimizer"
+    )
+}
+
+
+def run(context: Context) -> None:
+    """Report the switches of TensorFlow's mixed precision in one file."""
+    program = context.run.precision_of(context.index.module)
+    carried = program.configured and SESSION_RULE in context.rules
+    for switch in switches(context.index):
+        if switch.followed and not program.is_set:
+            status = Status.MIGRATED if carried else Status.MANUAL
+            notes = NOTES.get(switch.name, "")
+            context.report(
+                SWITCH_RULE,
+                switch.node,
+                status=status,
+                symbol=switch.name,
+                notes=f"; {notes}" if notes else "",
+            )
+    for switch in environment(context.index, (SCALING_VARIABLE,)):
+        if switch.is_on:
+            context.report("auto-loss-scaling-environment", switch.node, symbol=switch.name)
+
+
+def around(context: Context, code: str, use: ast.AST) -> str:
+    """Source of a configuration of the NPU with the precision of its program set.
+
+    ``code`` is the source of a ``ConfigProto`` or ``RunConfig`` that new code at ``use`` makes.
+    """
+    mode = _mode(context, use)
+    if mode is None:
+        return code
+    setter = context.local(vocabulary.SET_PRECISION_MODE, use)
+    return f"{setter}({code}, {mode})" if mode else f"{setter}({code})"
+
+
+def _mode(context: Context, use: ast.AST) -> Optional[str]:
+    """Source of the mode: ``None`` for none, empty where the runtime finds it."""
+    if context.precision_mode:
+        return repr(context.precision_mode).replace("'", '"')
+    found = context.run.precision_of(context.index.module).switches
+    if not found:
+        return None
+    mixed = f'"{MIXED_FLOAT16}"'
+    if _is_set_before(context, use):
+        return mixed
+    fixed = [switch for switch in found if not switch.followed]
+    tests = _tests(context, fixed, use)
+    if "" in tests:
+        return mixed
+    if tests:
+        return f"{mixed} if {' or '.join(tests)} else None"
+    return "" if len(fixed) < len(found) else None
+
+
+def _tests(context: Context, fixed: List[PrecisionSwitch], use: ast.AST) -> List[str]:
+    """Source, where ``use`` stands, of the conditions of switches that can't be followed."""
+    conditions = Conditions(context.index, Optimizers(context.index))
+    told = [(switch, _test(conditions, switch, use)) for switch in fixed]
+    tests = [test for _, test in told if test is not None]
+    for switch, test in told:
+        if test is None and "" not in tests:
+            where = f"{switch.module.lstrip(':').replace('.', '/')}.py:{switch.line}"
+            context.report("precision-not-visible", use, where=where)
+    return list(dict.fromkeys(tests))
+
+
+def _test(conditions: Conditions, switch: PrecisionSwitch, use: ast.AST) -> Optional[str]:
+    return conditions.at(switch.condition, use) if switch.condition.known else None
+
+
+def _is_set_before(context: Context, use: ast.AST) -> bool:
+    """Whether the environment always has mixed precision on when ``use`` runs."""
+    return any(
+        literal(switch.value) == "1"
+        and context.dominates(context.index.statement(switch.node), use)
+        for switch in environment(context.index, VARIABLES)
+    )
+
+
+def is_set(context: Context, config: ast.expr) -> bool:
+    """Whether a configuration has its precision set already, or its file sets one by hand."""
+    setters = [vocabulary.SET_PRECISION_MODE]
+    if any(context.calls_to(p, *setters) for p in context.index.producers(config)):  # type: ignore[arg-type]
+        return True
+    return any(literal(string) in PARAMETERS for string in context.index.string_nodes)
