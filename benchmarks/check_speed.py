@@ -91,7 +91,7 @@ def python_files(folder: Path) -> List[str]:
     sources, errors = find([str(folder)])
     for error in errors:
         print(error, file=sys.stderr)
-    return [source.path for source in sources]
+    return [source.path for source in sources if source.path.endswith(".py")]
 
 
 def pairs(python: str, folder: Path, files: Sequence[str], count: int) -> "List[Tuple[Cost, Cost]]":

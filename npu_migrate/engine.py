@@ -43,7 +43,7 @@ from npu_migrate.rules import Rule, Rules
 from npu_migrate.scan import Scan, Scanner
 from npu_migrate.scripts import OtherLanguage, Script, read_script
 from npu_migrate.selection import Selection, is_coupled, judged
-from npu_migrate.sources import Source, SourceError, decode, parse
+from npu_migrate.sources import Source, SourceError, decode, is_project_file, parse
 
 _LINE_END = re.compile("\r\n|\r|\n")
 
@@ -87,6 +87,22 @@ def migrate(
 
     ``advance`` is called as each file is done.
     """
+    scripts = [source for source in sources if not is_project_file(source.path)]
+    results = {r.path: r for r in _migrate_scripts(scripts, rules, options, advance)}
+    if len(scripts) < len(sources):
+        from npu_migrate.project_files import examine
+
+        chosen = rules.select(options.select, options.ignore)
+        for source in sources:
+            if is_project_file(source.path):
+                results[source.path] = examine(source, chosen)
+                advance()
+    return [results[source.path] for source in sources]
+
+
+def _migrate_scripts(
+    sources: Sequence[Source], rules: Rules, options: Options, advance: Callable[[], None]
+) -> List[FileResult]:
     matched = [name for rule in rules.by_code.values() for name in rule.match]
     chosen = rules.select(options.select, options.ignore, options.extend_select)
     looked_for = _looked_for(rules, chosen)

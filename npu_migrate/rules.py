@@ -49,7 +49,7 @@ _MIGRATIONS = {
     ".".join(path.relative_to(_PACKAGE / "migrations").with_suffix("").parts)
     for path in (_PACKAGE / "migrations").rglob("*.py")
     if path.stem != "__init__"
-}
+} | {"project_files"}
 _HOMES = (_PACKAGE / "data" / "rules", _PACKAGE.parent / "rules")
 """Where the shipped rules are: in an installed package, and in a checkout."""
 
@@ -74,7 +74,10 @@ class UnknownCode(Exception):
 
 @dataclass(frozen=True)
 class Example:
-    """What a rule makes of a piece of code, with ``count`` findings of the rule's code."""
+    """What a rule makes of a piece of code, with ``count`` findings of the rule's code.
+
+    ``file`` is a name that says what the code is, where it is no Python script.
+    """
 
     before: str
     after: str
@@ -83,6 +86,7 @@ class Example:
     count: int = 1
     loss_scale: str = ""
     """What ``--loss-scale`` has to ask for."""
+    file: str = "example.py"
 
 
 @dataclass(frozen=True)
@@ -274,6 +278,7 @@ def _read_example(table: "_Table", status: Status) -> Example:
         note=table.text("note", ""),
         count=count,
         loss_scale=table.text("loss_scale", ""),
+        file=table.text("file", "example.py"),
     )
 
 

@@ -55,7 +55,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """One file of a run that holds Python: a script or a notebook.
+    """One file of a run: a script, a notebook, or what says how scripts are started.
 
     ``given`` is the text where it does not come from a file.
     """
@@ -195,9 +195,26 @@ def is_notebook(path: str) -> bool:
     return path.endswith(".ipynb")
 
 
+_PROJECT_FILE = re.compile(
+    r".+\.(sh|bash|slurm|sbatch)$"
+    r"|(.*[-_.])?requirements([-_.].*)?\.txt$"
+    r"|(pyproject\.toml|setup\.cfg|Pipfile)$"
+    r"|(conda|env)[\w.-]*\.ya?ml$"
+    r"|(.+\.)?Dockerfile(\..+)?$",
+    re.IGNORECASE,
+)
+
+
+def is_project_file(path: str) -> bool:
+    """Whether a file says how scripts are started or installed, by its name."""
+    return _PROJECT_FILE.match(os.path.basename(path)) is not None
+
+
 def _is_source(path: str) -> bool:
     name = os.path.basename(path)
-    return name.endswith((".py", ".ipynb")) and not name.startswith(".")
+    if name.startswith("."):
+        return False
+    return name.endswith((".py", ".ipynb")) or is_project_file(name)
 
 
 def _leads_round(link: str) -> bool:

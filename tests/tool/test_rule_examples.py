@@ -15,18 +15,18 @@ EXAMPLES = [
 ]
 
 
-def run(rule, text, loss_scale):
+def run(rule, text, example):
     """The example with all default rules, and with its own where that is off by default."""
     select = () if rule.default else ("ALL", rule.code)
-    source = Source("example.py", given=text.encode())
-    (result,) = migrate([source], RULES, Options(select=select, loss_scale=loss_scale))
+    source = Source(example.file, given=text.encode())
+    (result,) = migrate([source], RULES, Options(select=select, loss_scale=example.loss_scale))
     assert result.error is None
     return result.after.decode(), result.findings
 
 
 @pytest.mark.parametrize("rule, example", EXAMPLES)
 def test_example(rule, example):
-    after, findings = run(rule, example.before, example.loss_scale)
+    after, findings = run(rule, example.before, example)
     own = [finding for finding in findings if finding.code == rule.code]
     assert after == example.after
     assert len(own) == example.count
@@ -35,7 +35,7 @@ def test_example(rule, example):
 
 @pytest.mark.parametrize("rule, example", EXAMPLES)
 def test_example_is_stable(rule, example):
-    assert run(rule, example.after, example.loss_scale)[0] == example.after
+    assert run(rule, example.after, example)[0] == example.after
 
 
 @pytest.mark.parametrize("rule", RULES.by_code.values(), ids=list(RULES.by_code))
