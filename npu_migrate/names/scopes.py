@@ -7,7 +7,6 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from npu_migrate.names.syntax import FUNCTIONS
 
 
-@dataclass(frozen=True, eq=False)
 class Binding:
     """One place where a name gets a value.
 
@@ -15,18 +14,46 @@ class Binding:
     element ``path`` is bound. Both empty: the value can't be known (a parameter, a loop variable).
     """
 
-    name: str
-    scope: "Scope"
-    statement: Optional[ast.stmt]
-    target: str = ""
-    value: Optional[ast.expr] = None
-    path: Tuple[int, ...] = ()
-    alias: Optional[ast.alias] = None
-    parameter: bool = False
-    augmented: bool = False
-    iterates: bool = False
-    """The name takes the elements of ``value`` one after the other."""
-    definition: Optional[ast.stmt] = None
+    __slots__ = (
+        "name",
+        "scope",
+        "statement",
+        "target",
+        "value",
+        "path",
+        "alias",
+        "parameter",
+        "augmented",
+        "iterates",
+        "definition",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        scope: "Scope",
+        statement: Optional[ast.stmt],
+        target: str = "",
+        value: Optional[ast.expr] = None,
+        path: Tuple[int, ...] = (),
+        alias: Optional[ast.alias] = None,
+        parameter: bool = False,
+        augmented: bool = False,
+        iterates: bool = False,
+        definition: Optional[ast.stmt] = None,
+    ) -> None:
+        self.name = name
+        self.scope = scope
+        self.statement = statement
+        self.target = target
+        self.value = value
+        self.path = path
+        self.alias = alias
+        self.parameter = parameter
+        self.augmented = augmented
+        self.iterates = iterates
+        """The name takes the elements of ``value`` one after the other."""
+        self.definition = definition
 
 
 @dataclass(eq=False)

@@ -1,7 +1,11 @@
-"""The one walk over a file: fills its tables."""
+"""The one walk over a file: fills its tables.
+
+It is what ``--check`` pays for in every file that it looks closely at, so it does little at a node:
+the visitor of a kind of node is looked up once, and nothing is made anew for an expression.
+"""
 
 import ast
-from typing import Callable, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple, Union
 
 from npu_migrate.names.resolver import Resolver
 from npu_migrate.names.scopes import Binding, Place, Scope
@@ -9,12 +13,18 @@ from npu_migrate.names.syntax import (
     COMPREHENSIONS,
     FUNCTIONS,
     FunctionNode,
-    literal,
     positional,
 )
 
 Importer = Callable[[str, int], str]
 """``(dotted module, level) -> qualified name`` of an import, for one importing file."""
+
+Where = Tuple[Scope, ast.stmt]
+"""The scope that evaluates an expression, and the statement that holds it."""
+
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+_NO_PARTS = frozenset((*_BLOCKS, "ctx", "op", "ops"))
+_NOTHING: FrozenSet[str] = frozenset()
 
 
 class Walk:
@@ -23,10 +33,12 @@ class Walk:
     def __init__(self, index: Resolver, importer: Importer) -> None:
         self.index = index
         self.importer = importer
+        self._parents = index.parents
+        self._held = index.held
+        self._chains = index.chains
 
     def run(self) -> None:
-        index = self.index
-        self._block(index.tree.body, None, index.root)
+        self._block(self.index.tree.body, None, self.index.root)
 
     # Statements -------------------------------------------------------------------------------
 
@@ -34,39 +46,30 @@ class Walk:
         self, block: Sequence[ast.stmt], parent: Optional[ast.AST], scope: Scope
     ) -> Set[str]:
         bound: Set[str] = set()
+        places, holder = self.index.places, parent or scope.node
         for position, statement in enumerate(block):
-            self.index.places[statement] = Place(block, position, parent, scope)
-            if parent is not None:
-                self.index.parents[statement] = parent
-            else:
-                self.index.parents[statement] = scope.node
+            places[statement] = Place(block, position, parent, scope)
+            self._parents[statement] = holder
             bound |= self._statement(statement, scope)
         return bound
 
-    def _statement(self, node: ast.stmt, scope: Scope) -> Set[str]:
-        method = getattr(self, "_visit_" + type(node).__name__, None)
-        if method is not None:
-            method(node, scope)
-        else:
-            self._expressions(node, node, scope)
-        names = {binding.name for binding in self.index._own.get(node, ())}
-        if not isinstance(node, FUNCTIONS + (ast.ClassDef,)):
-            for block, parent in _blocks(node):
-                names |= self._block(block, parent, scope)
+    def _statement(self, node: ast.stmt, scope: Scope) -> Union[Set[str], FrozenSet[str]]:
+        """Visit a statement and the blocks in it; the names that they bind."""
+        kind = type(node)
+        _VISITORS[kind](self, node, (scope, node))
+        own = self.index._own.get(node)
+        blocks = _BLOCKS_OF[kind]
+        if not own and not blocks:
+            return _NOTHING
+        names = {binding.name for binding in own or ()}
+        for name in blocks:
+            if name in ("handlers", "cases"):
+                for part in getattr(node, name):
+                    names |= self._block(part.body, part, scope)
+            else:
+                names |= self._block(getattr(node, name), node, scope)
         self.index._bound[node] = names
         return names
-
-    def _expressions(self, node: ast.AST, statement: ast.stmt, scope: Scope) -> None:
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, ast.expr):
-                self._expression(value, node, statement, scope)
-            elif isinstance(value, list) and name not in ("body", "orelse", "finalbody"):
-                for item in value:
-                    if isinstance(item, ast.expr):
-                        self._expression(item, node, statement, scope)
-                    elif isinstance(item, (ast.keyword, ast.withitem)):
-                        self.index.parents[item] = node
-                        self._expressions(item, statement, scope)
 
     def _bind(self, binding: Binding) -> None:
         scope = binding.scope.owner(binding.name)
@@ -78,20 +81,20 @@ class Walk:
         self,
         target: ast.expr,
         value: Optional[ast.expr],
-        statement: ast.stmt,
-        scope: Scope,
+        where: Where,
         path: Tuple[int, ...] = (),
         iterates: bool = False,
     ) -> None:
+        scope, statement = where
         if isinstance(target, ast.Name):
             self._bind(
                 Binding(target.id, scope, statement, value=value, path=path, iterates=iterates)
             )
         elif isinstance(target, ast.Starred):
-            self._bind_target(target.value, None, statement, scope)
+            self._bind_target(target.value, None, where)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for position, item in enumerate(target.elts):
-                self._bind_target(item, value, statement, scope, path + (position,), iterates)
+                self._bind_target(item, value, where, (*path, position), iterates)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             owner = self.index.class_of_self(target.value)
             if owner is not None:
@@ -100,63 +103,66 @@ class Walk:
                 )
                 self.index.attributes.setdefault((owner, target.attr), []).append(binding)
 
-    def _visit_Assign(self, node: ast.Assign, scope: Scope) -> None:
-        self._expressions(node, node, scope)
+    def _visit_Assign(self, node: ast.Assign, where: Where) -> None:
+        self._parts(node, where)
         for target in node.targets:
-            self._bind_target(target, node.value, node, scope)
+            self._bind_target(target, node.value, where)
 
-    def _visit_AnnAssign(self, node: ast.AnnAssign, scope: Scope) -> None:
-        self._expressions(node, node, scope)
+    def _visit_AnnAssign(self, node: ast.AnnAssign, where: Where) -> None:
+        self._parts(node, where)
         if node.value is not None:
-            self._bind_target(node.target, node.value, node, scope)
+            self._bind_target(node.target, node.value, where)
 
-    def _visit_AugAssign(self, node: ast.AugAssign, scope: Scope) -> None:
-        self._expressions(node, node, scope)
+    def _visit_AugAssign(self, node: ast.AugAssign, where: Where) -> None:
+        self._parts(node, where)
         if isinstance(node.target, ast.Name):
-            self.index.chains.append(node.target)
-            self._bind(Binding(node.target.id, scope, node, value=node.value, augmented=True))
+            self._chains.append(node.target)
+            self._bind(Binding(node.target.id, where[0], node, value=node.value, augmented=True))
 
-    def _visit_For(self, node: ast.For, scope: Scope) -> None:
-        self._expressions(node, node, scope)
-        self._bind_target(node.target, node.iter, node, scope, iterates=True)
+    def _visit_For(self, node: ast.For, where: Where) -> None:
+        self._parts(node, where)
+        self._bind_target(node.target, node.iter, where, iterates=True)
 
     _visit_AsyncFor = _visit_For
 
-    def _visit_With(self, node: ast.With, scope: Scope) -> None:
-        self._expressions(node, node, scope)
+    def _visit_With(self, node: ast.With, where: Where) -> None:
+        for item in node.items:
+            self._parents[item] = node
+            self._parts(item, where)
         for item in node.items:
             if item.optional_vars is not None:
-                self._bind_target(item.optional_vars, item.context_expr, node, scope)
+                self._bind_target(item.optional_vars, item.context_expr, where)
 
     _visit_AsyncWith = _visit_With
 
-    def _visit_Try(self, node: ast.Try, scope: Scope) -> None:
+    def _visit_Try(self, node: ast.Try, where: Where) -> None:
         for handler in node.handlers:
-            self.index.parents[handler] = node
-            self._expressions(handler, node, scope)
+            self._parents[handler] = node
+            self._parts(handler, where)
             if handler.name:
-                self._bind(Binding(handler.name, scope, node))
+                self._bind(Binding(handler.name, where[0], node))
 
     _visit_TryStar = _visit_Try
 
-    def _visit_Match(self, node: ast.AST, scope: Scope) -> None:
-        self._expressions(node, node, scope)  # type: ignore[arg-type]
-        for case in node.cases:  # type: ignore[attr-defined]
-            self.index.parents[case] = node
+    def _visit_Match(self, node: Any, where: Where) -> None:
+        self._parts(node, where)
+        for case in node.cases:
+            self._parents[case] = node
             for pattern in ast.walk(case.pattern):
                 name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
                 if isinstance(name, str):
-                    self._bind(Binding(name, scope, node))  # type: ignore[arg-type]
+                    self._bind(Binding(name, where[0], node))
                 if isinstance(pattern, ast.expr):
-                    self.index.parents[pattern] = case
+                    self._parents[pattern] = case
             if case.guard is not None:
-                self._expression(case.guard, case, node, scope)  # type: ignore[arg-type]
+                self._expression(case.guard, case, where)
 
-    def _visit_Global(self, node: ast.Global, scope: Scope) -> None:
+    def _visit_Global(self, node: ast.Global, where: Where) -> None:
         for name in node.names:
-            scope.shared[name] = self.index.root
+            where[0].shared[name] = self.index.root
 
-    def _visit_Nonlocal(self, node: ast.Nonlocal, scope: Scope) -> None:
+    def _visit_Nonlocal(self, node: ast.Nonlocal, where: Where) -> None:
+        scope = where[0]
         for name in node.names:
             owner = scope.parent
             while owner is not None and (owner.is_class or name not in owner.bindings):
@@ -164,57 +170,56 @@ class Walk:
             if owner is not None:
                 scope.shared[name] = owner
 
-    def _visit_Import(self, node: ast.Import, scope: Scope) -> None:
+    def _visit_Import(self, node: ast.Import, where: Where) -> None:
         self.index.imports.append(node)
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             target = self.importer(alias.name if alias.asname else name, 0)
-            self._bind(Binding(name, scope, node, target=target, alias=alias))
+            self._bind(Binding(name, where[0], node, target=target, alias=alias))
 
-    def _visit_ImportFrom(self, node: ast.ImportFrom, scope: Scope) -> None:
+    def _visit_ImportFrom(self, node: ast.ImportFrom, where: Where) -> None:
         self.index.imports.append(node)
         module = self.importer(node.module or "", node.level or 0)
         for alias in node.names:
             if alias.name == "*":
-                self.index.stars.append((scope, module))
+                self.index.stars.append((where[0], module))
                 continue
             name = alias.asname or alias.name
             target = module + alias.name if module == ":" else f"{module}.{alias.name}"
-            self._bind(Binding(name, scope, node, target=target, alias=alias))
+            self._bind(Binding(name, where[0], node, target=target, alias=alias))
 
-    def _visit_FunctionDef(self, node: FunctionNode, scope: Scope) -> None:
-        index = self.index
-        index.functions.append(node)
-        index.parents[node.args] = node
+    def _visit_FunctionDef(self, node: FunctionNode, where: Where) -> None:
+        self.index.functions.append(node)
+        self._parents[node.args] = node
         for outside in node.decorator_list + _defaults(node.args) + _annotations(node):
-            self._expression(outside, node, node, scope)
-        inner = Scope(node, scope, f"{scope.qualname}.{node.name}")
-        index.scopes[node] = index._scope_of[node] = inner
-        self._bind(Binding(node.name, scope, node, target=inner.qualname, definition=node))
+            self._expression(outside, node, where)
+        inner = self._enter(node, where[0])
         self._bind_parameters(node.args, inner)
         self._block(node.body, node, inner)
 
     _visit_AsyncFunctionDef = _visit_FunctionDef
 
+    def _enter(self, node: Union[FunctionNode, ast.ClassDef], scope: Scope) -> Scope:
+        """The scope of a function or class, whose name is bound around it."""
+        inner = Scope(node, scope, f"{scope.qualname}.{node.name}")
+        self.index.scopes[node] = self.index._scope_of[node] = inner
+        self._bind(Binding(node.name, scope, node, target=inner.qualname, definition=node))
+        return inner
+
     def _bind_parameters(self, arguments: ast.arguments, scope: Scope) -> None:
-        everything = positional(arguments) + list(arguments.kwonlyargs)
-        for argument in everything:
+        for argument in positional(arguments) + arguments.kwonlyargs:
             self._bind(Binding(argument.arg, scope, None, parameter=True))
         for rest in (arguments.vararg, arguments.kwarg):
             if rest is not None:
                 self._bind(Binding(rest.arg, scope, None))
 
-    def _visit_ClassDef(self, node: ast.ClassDef, scope: Scope) -> None:
+    def _visit_ClassDef(self, node: ast.ClassDef, where: Where) -> None:
         index = self.index
         index.classes.append(node)
         for outside in node.decorator_list + node.bases:
-            self._expression(outside, node, node, scope)
-        for keyword in node.keywords:
-            index.parents[keyword] = node
-            self._expression(keyword.value, keyword, node, scope)
-        inner = Scope(node, scope, f"{scope.qualname}.{node.name}")
-        index.scopes[node] = index._scope_of[node] = inner
-        self._bind(Binding(node.name, scope, node, target=inner.qualname, definition=node))
+            self._expression(outside, node, where)
+        self._keywords(node, where)
+        inner = self._enter(node, where[0])
         self._block(node.body, node, inner)
         for name, bindings in inner.bindings.items():
             values = [b for b in bindings if b.value is not None or b.alias is not None]
@@ -223,84 +228,102 @@ class Walk:
 
     # Expressions ------------------------------------------------------------------------------
 
-    def _expression(
-        self, node: ast.expr, parent: ast.AST, statement: ast.stmt, scope: Scope
-    ) -> None:
-        index = self.index
-        index.parents[node] = parent
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            if not isinstance(node.ctx, ast.Store):  # to delete a name is to use it
-                index.chains.append(node)
-            while isinstance(node, ast.Attribute):
-                index.parents[node.value] = node
-                node = node.value
-            if isinstance(node, ast.Name):
-                index.held[node] = (scope, statement)
-            else:
-                self._expression(node, index.parents[node], statement, scope)
-            return
-        if isinstance(node, ast.Call):
-            index.calls.append(node)
-            self._expression(node.func, node, statement, scope)
-            for argument in node.args:
-                self._expression(argument, node, statement, scope)
-            for keyword in node.keywords:
-                index.parents[keyword] = node
-                self._expression(keyword.value, keyword, statement, scope)
-            return
-        if isinstance(node, ast.Lambda):
-            self._lambda(node, statement, scope)
-            return
-        if isinstance(node, COMPREHENSIONS):
-            self._comprehension(node, statement, scope)
-            return
-        if hasattr(ast, "NamedExpr") and isinstance(node, ast.NamedExpr):
-            self._expression(node.value, node, statement, scope)
-            index.parents[node.target] = node
-            holder = scope
-            while isinstance(holder.node, COMPREHENSIONS) and holder.parent is not None:
-                holder = holder.parent
-            self._bind_target(node.target, node.value, statement, holder)
-            return
-        value = literal(node)
-        if isinstance(value, str):
-            index.string_nodes.append(node)
-            return
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self._expression(child, node, statement, scope)
-            elif hasattr(child, "_fields") and not isinstance(
-                child, (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)
-            ):
-                index.parents[child] = node
-                for deeper in ast.iter_child_nodes(child):
-                    if isinstance(deeper, ast.expr):
-                        self._expression(deeper, child, statement, scope)
+    def _expression(self, node: ast.expr, parent: ast.AST, where: Where) -> None:
+        self._parents[node] = parent
+        _VISITORS[type(node)](self, node, where)
 
-    def _lambda(self, node: ast.Lambda, statement: ast.stmt, scope: Scope) -> None:
-        self.index.parents[node.args] = node
+    def _parts(self, node: ast.AST, where: Where) -> None:
+        """Visit the expressions of a node that is nothing special (not the blocks of it)."""
+        parents = self._parents
+        for name in _PARTS_OF[type(node)]:
+            value = getattr(node, name)
+            for part in value if type(value) is list else (value,):
+                if isinstance(part, ast.AST):
+                    parents[part] = node
+                    _VISITORS[type(part)](self, part, where)
+
+    def _visit_Name(self, node: ast.Name, where: Where) -> None:
+        self._held[node] = where
+        if type(node.ctx) is not ast.Store:  # to delete a name is to use it
+            self._chains.append(node)
+
+    def _visit_Attribute(self, node: ast.Attribute, where: Where) -> None:
+        if type(node.ctx) is not ast.Store:
+            self._chains.append(node)
+        value = node.value
+        self._parents[value] = node
+        while type(value) is ast.Attribute:
+            self._parents[value.value] = value
+            value = value.value
+        if type(value) is ast.Name:
+            self._held[value] = where
+        else:
+            _VISITORS[type(value)](self, value, where)
+
+    def _visit_Call(self, node: ast.Call, where: Where) -> None:
+        self.index.calls.append(node)
+        self._expression(node.func, node, where)
+        for argument in node.args:
+            self._expression(argument, node, where)
+        self._keywords(node, where)
+
+    def _keywords(self, node: Union[ast.Call, ast.ClassDef], where: Where) -> None:
+        for keyword in node.keywords:
+            self._parents[keyword] = node
+            self._expression(keyword.value, keyword, where)
+
+    def _visit_Constant(self, node: ast.Constant, where: Where) -> None:
+        if isinstance(node.value, str):
+            self.index.string_nodes.append(node)
+
+    def _visit_Str(self, node: ast.expr, where: Where) -> None:
+        self.index.string_nodes.append(node)
+
+    def _visit_Num(self, node: ast.expr, where: Where) -> None:
+        pass
+
+    _visit_Bytes = _visit_NameConstant = _visit_Ellipsis = _visit_Num
+
+    def _visit_IfExp(self, node: ast.IfExp, where: Where) -> None:
+        for part in (node.test, node.body, node.orelse):
+            self._expression(part, node, where)
+
+    def _visit_NamedExpr(self, node: Any, where: Where) -> None:
+        self._expression(node.value, node, where)
+        self._parents[node.target] = node
+        holder, statement = where
+        while isinstance(holder.node, COMPREHENSIONS) and holder.parent is not None:
+            holder = holder.parent
+        self._bind_target(node.target, node.value, (holder, statement))
+
+    def _visit_Lambda(self, node: ast.Lambda, where: Where) -> None:
+        scope, statement = where
+        self._parents[node.args] = node
         for default in _defaults(node.args):
-            self._expression(default, node.args, statement, scope)
+            self._expression(default, node.args, where)
         inner = Scope(node, scope, scope.qualname + ".<lambda>")
         self.index._scope_of[node] = inner
         self._bind_parameters(node.args, inner)
-        self._expression(node.body, node, statement, inner)
+        self._expression(node.body, node, (inner, statement))
 
-    def _comprehension(self, node: ast.expr, statement: ast.stmt, scope: Scope) -> None:
-        index = self.index
+    def _visit_ListComp(self, node: Any, where: Where) -> None:
+        scope, statement = where
         inner = Scope(node, scope, scope.qualname + ".<comprehension>")
-        index._scope_of[node] = inner
-        for generator in node.generators:  # type: ignore[attr-defined]
-            index.parents[generator] = node
-            self._expression(generator.iter, generator, statement, inner)
+        self.index._scope_of[node] = inner
+        inside = (inner, statement)
+        for generator in node.generators:
+            self._parents[generator] = node
+            self._expression(generator.iter, generator, inside)
             self._bind_comprehension_target(generator.target, generator.iter, inner)
-            self._expression(generator.target, generator, statement, inner)
+            self._expression(generator.target, generator, inside)
             for condition in generator.ifs:
-                self._expression(condition, generator, statement, inner)
+                self._expression(condition, generator, inside)
         for name in ("elt", "key", "value"):
             part = getattr(node, name, None)
             if part is not None:
-                self._expression(part, node, statement, inner)
+                self._expression(part, node, inside)
+
+    _visit_SetComp = _visit_DictComp = _visit_GeneratorExp = _visit_ListComp
 
     def _bind_comprehension_target(
         self, target: ast.expr, iterable: ast.expr, scope: Scope, path: Tuple[int, ...] = ()
@@ -310,29 +333,46 @@ class Walk:
             scope.bindings.setdefault(target.id, []).append(binding)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for position, item in enumerate(target.elts):
-                self._bind_comprehension_target(item, iterable, scope, path + (position,))
+                self._bind_comprehension_target(item, iterable, scope, (*path, position))
         elif isinstance(target, ast.Starred):
             self._bind_comprehension_target(target.value, iterable, scope, path)
 
 
+class _Visitors(Dict[type, Callable[[Walk, Any, Where], None]]):
+    """Kind of node -> the method that visits it, looked up by name when it is first met."""
+
+    def __missing__(self, kind: type) -> Callable[[Walk, Any, Where], None]:
+        self[kind] = visitor = getattr(Walk, "_visit_" + kind.__name__, Walk._parts)
+        return visitor
+
+
+class _PartsOf(Dict[type, Tuple[str, ...]]):
+    """Kind of node -> the fields that may hold expressions."""
+
+    def __missing__(self, kind: Any) -> Tuple[str, ...]:
+        self[kind] = names = tuple(name for name in kind._fields if name not in _NO_PARTS)
+        return names
+
+
+class _BlocksOf(Dict[type, Tuple[str, ...]]):
+    """Kind of statement -> the fields that hold blocks of the same scope, in order."""
+
+    def __missing__(self, kind: Any) -> Tuple[str, ...]:
+        opens_scope = issubclass(kind, (*FUNCTIONS, ast.ClassDef))
+        names = () if opens_scope else tuple(name for name in _BLOCKS if name in kind._fields)
+        self[kind] = names
+        return names
+
+
+_VISITORS, _PARTS_OF, _BLOCKS_OF = _Visitors(), _PartsOf(), _BlocksOf()
+
+
 def _defaults(arguments: ast.arguments) -> List[ast.expr]:
-    return list(arguments.defaults) + [d for d in arguments.kw_defaults if d is not None]
+    return arguments.defaults + [d for d in arguments.kw_defaults if d is not None]
 
 
 def _annotations(node: FunctionNode) -> List[ast.expr]:
-    every = positional(node.args) + list(node.args.kwonlyargs)
+    every = positional(node.args) + node.args.kwonlyargs
     every += [a for a in (node.args.vararg, node.args.kwarg) if a is not None]
     found = [a.annotation for a in every if a.annotation is not None]
     return found + ([node.returns] if node.returns is not None else [])
-
-
-def _blocks(node: ast.stmt) -> Iterator[Tuple[List[ast.stmt], ast.AST]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if block:
-            yield block, node
-        if name == "body":
-            for handler in getattr(node, "handlers", ()):
-                yield handler.body, handler
-            for case in getattr(node, "cases", ()):
-                yield case.body, case

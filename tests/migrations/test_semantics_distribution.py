@@ -393,6 +393,10 @@ def test_use_without_counterpart(name, code):
     untouched(with_hvd(f"return {name}  #! {code}"))
 
 
+def test_use_without_counterpart_in_a_subscript_of_several_dimensions():
+    untouched(with_hvd("return x[hvd.nope(), 0:1]  #! NPU206", "x"))
+
+
 # Devices
 
 
