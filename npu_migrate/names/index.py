@@ -25,6 +25,8 @@ class Index(Resolver):
         canonical: Callable[[str], str] = str,
     ) -> None:
         super().__init__(tree, module, canonical)
+        self._statements: Optional[Dict[ast.AST, List[ast.stmt]]] = None
+        self._names_read: Optional[Dict[str, List[ast.Name]]] = None
         Walk(self, importer).run()
 
     def producers(self, node: ast.expr) -> List[Union[ast.expr, Binding]]:
@@ -112,8 +114,11 @@ class Index(Resolver):
 
     def statements(self, owner: ast.AST) -> List[ast.stmt]:
         """All statements of a scope's own body, nested blocks included, nested scopes not."""
-        scope = self.root if owner is self.tree else self.scopes[owner]
-        return [s for s, p in self.places.items() if p.scope is scope]  # type: ignore[misc]
+        if self._statements is None:
+            self._statements = {}
+            for statement, place in self.places.items():
+                self._statements.setdefault(place.scope.node, []).append(statement)
+        return self._statements.get(owner, [])
 
     def reads(self, binding: Binding) -> List[ast.Name]:
         """The reads of a name that may see this binding."""
@@ -124,17 +129,15 @@ class Index(Resolver):
         ]
 
     def _reads_by_name(self) -> Dict[str, List[ast.Name]]:
-        cached: Optional[Dict[str, List[ast.Name]]] = self.__dict__.get("_names_read")
-        if cached is None:
-            cached = {}
+        if self._names_read is None:
+            self._names_read = {}
             for chain in self.chains:
                 base: ast.AST = chain
                 while isinstance(base, ast.Attribute):
                     base = base.value
                 if isinstance(base, ast.Name):
-                    cached.setdefault(base.id, []).append(base)
-            self.__dict__["_names_read"] = cached
-        return cached
+                    self._names_read.setdefault(base.id, []).append(base)
+        return self._names_read
 
     def reads_of(self, name: str) -> List[ast.Name]:
         """Every read of a name in the file, whatever binds it."""
