@@ -184,7 +184,6 @@ class _Reader:
         self._scanner = scanner
         self._kept: Dict[str, Tuple[Script, Index]] = {}
         self._room = KEPT_BYTES
-        self._forgotten = 0
 
     def __getstate__(self) -> Dict[str, object]:
         """What another process is given: everything but the indexes."""
@@ -244,12 +243,10 @@ class _Reader:
         index.attach(run.project, _horovod_by_name if uses_horovod else _unknown)
         return script, index
 
-    def forget(self, source: Source) -> None:
-        """Let go of the index of a file that is done; now and then also of its cycles."""
+    def forget(self, source: Source, index: Index) -> None:
+        """Let go of the index of a file that is done."""
         self._kept.pop(source.path, None)
-        self._forgotten += 1
-        if self._forgotten % 64 == 0:
-            gc.collect()
+        index.release()
 
     def _index(self, source: Source) -> Tuple[Script, Index]:
         kept = self._kept.get(source.path)
@@ -316,7 +313,7 @@ class _Migrator:
             script, index = self._reader.index(file.source, self._run)
             plan = selection.cut(self._plan(path, script, index))
             result = self._migrated(path, script, index, plan)
-            self._reader.forget(file.source)
+            self._reader.forget(file.source, index)
             return result
         except SourceError as error:
             return self._lost(path, module, error)

@@ -1,7 +1,7 @@
 """Where the configurations of Estimators come from, and what the NPU has not (NPU424, NPU425)."""
 
 import ast
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Set
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, unpacks
@@ -41,11 +41,13 @@ class RunConfigs:
     def origins(self, config: ast.expr) -> List[Producer]:
         """What may have made a configuration, seen through ``config.replace(...)``."""
         found: Dict[Producer, None] = {}
-        pending = self.optimizers.producers(config)
+        pending = list(self.optimizers.producers(config))
+        seen: Set[Producer] = set()
         while pending:
             producer = pending.pop()
-            if producer in found:
-                continue
+            if producer in seen:
+                continue  # replaced in a loop
+            seen.add(producer)
             receiver = _receiver_of_replace(producer)
             if receiver is not None:
                 pending += self.optimizers.producers(receiver)

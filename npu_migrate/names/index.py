@@ -147,6 +147,11 @@ class Index(Resolver):
         """The bindings that a statement makes itself (not those of nested statements)."""
         return self._own.get(statement, [])
 
+    def release(self) -> None:
+        """Break the circles of scopes and bindings, so that all goes as soon as it is let go."""
+        for scope in self.all_scopes():
+            scope.bindings.clear()
+
     def all_scopes(self) -> List[Scope]:
         """Every scope of the file, lambdas and comprehensions included."""
         return [self.root, *self._scope_of.values()]

@@ -215,6 +215,16 @@ def test_names_of_the_users_own_are_left_alone():
     """)
 
 
+def test_text_that_is_replaced_in_a_loop_is_no_configuration():
+    untouched(
+        with_tf("""
+        name, spec = __doc__, tf.estimator.EstimatorSpec('train')
+        for old in ('Estimator', 'RunConfig'):
+          name = name.replace(old, '')
+    """)
+    )
+
+
 # The style of classes -----------------------------------------------------------------------------
 
 
