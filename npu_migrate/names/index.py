@@ -117,7 +117,7 @@ class Index(Resolver):
         if self._statements is None:
             self._statements = {}
             for statement, place in self.places.items():
-                self._statements.setdefault(place.scope.node, []).append(statement)
+                self._statements.setdefault(place.scope.node, []).append(statement)  # type: ignore[arg-type]
         return self._statements.get(owner, [])
 
     def reads(self, binding: Binding) -> List[ast.Name]:
