@@ -135,9 +135,9 @@ def _migrate_scripts(
 
 def _looked_for(rules: Rules, chosen: Rules) -> List[str]:
     """The names that tell by themselves that a file may hold something to migrate."""
-    tabled = [rule for rule in rules.by_code.values() if not rule.migration]
-    asked_for = [rule for rule in chosen.by_code.values() if not rule.default]
-    return [name for rule in (*tabled, *asked_for) for name in rule.match]
+    tabled = [n for rule in rules.by_code.values() if not rule.migration for n in rule.match]
+    asked_for = [n for rule in chosen.by_code.values() if not rule.default for n in rule.match]
+    return [*tabled, *(name.rpartition(".")[2] for name in asked_for)]
 
 
 def _concerned(scans: Mapping[str, Scan], programs: Programs) -> FrozenSet[str]:

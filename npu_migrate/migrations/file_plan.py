@@ -1,6 +1,7 @@
 """The plan of one file: every migration in its order."""
 
 from npu_migrate.migrations import (
+    batch_shapes,
     class_values,
     dropout,
     eager,
@@ -81,6 +82,7 @@ def plan_file(context: Context) -> Plan:
     dropout.run(context)
     gelu.run(context)
     precision.run(context)
+    batch_shapes.run(context, optimizers)
     table.run(context)
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()
