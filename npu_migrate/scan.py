@@ -12,6 +12,7 @@ from typing import FrozenSet, Iterable, List, Tuple
 CONCERNED = (
     "mixed_precision",
     "MIXED_PRECISION",
+    "TF_XLA_FLAGS",
     "LossScale",
     "loss_scale:0",
     "horovod",
@@ -59,7 +60,7 @@ IN_MODULES = {
         *("float64", "double", "complex64", "complex128", "uint8"),
         *("Session", "session_config", "managed_session", "custom_optimizers"),
         *("learning.train", "training.train", "evaluate_", "evaluation_loop"),
-        *("jit", "xla", "XLA"),
+        *("jit", "xla", "XLA", "experimental_compile"),
     ),
 }
 """The same, in files that hold another word too."""

@@ -104,6 +104,8 @@ class Conditions:
     # The text of a test ------------------------------------------------------------------------
 
     def _told(self, test: ast.expr, negated: bool = False) -> Condition:
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, negated = test.operand, not negated
         references: List[Reference] = []
         text = self._text(test, references, 0)
         if negated:

@@ -8,7 +8,7 @@ the NPU's own; an Estimator that has no such class keeps the default.
 import ast
 from typing import List, Optional, Tuple
 
-from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations import precision, vocabulary
 from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.migrations.estimator_classes import (
     CONFIG_AT,
@@ -137,10 +137,10 @@ class Estimators:
 
     def _on_npu(self, call: ast.Call, config: Optional[ast.expr]) -> Argument:
         init = self.context.local(vocabulary.RUN_CONFIG_INIT, call)
-        if config is None:
-            return Argument("config", f"{init}()")
-        at = place_of(call, config)
-        return Argument(at, f"{init}()" if is_none(config) else f"{init}(run_config=$it)")
+        given = config is not None and not is_none(config)
+        code = f"{init}(run_config=$it)" if given else f"{init}()"
+        code = precision.around(self.context, code, call)
+        return Argument("config" if config is None else place_of(call, config), code)
 
     def _tpu_off(self, call: ast.Call, before: int) -> List[Argument]:
         use_tpu = argument(call, USE_TPU_AT + before, "use_tpu")

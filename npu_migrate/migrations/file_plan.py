@@ -14,6 +14,7 @@ from npu_migrate.migrations import (
     table,
     unresolved,
     wide_types,
+    xla,
 )
 from npu_migrate.migrations.added_scaling import AddedScaling
 from npu_migrate.migrations.context import Context
@@ -83,6 +84,7 @@ def plan_file(context: Context) -> Plan:
     gelu.run(context)
     precision.run(context)
     batch_shapes.run(context, optimizers)
+    xla.run(context)
     table.run(context)
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()

@@ -56,8 +56,15 @@ class NpuConfigs:
     def _is_known(self, node: ast.expr) -> bool:
         if not isinstance(node, (ast.Name, ast.Attribute)) or node not in self.index.parents:
             return False
-        names = self.index.resolve(node).names
-        return bool(names) and names <= self.known
+        paths = self._paths(node)
+        return bool(paths) and paths <= self.known
+
+    def _paths(self, node: ast.expr) -> Set[str]:
+        """The qualified names of a function or variable, whatever its value is."""
+        if isinstance(node, ast.Name):
+            return {binding.target for binding in self.index.bindings(node)}
+        names = self.index.resolve(node.value).names  # type: ignore[attr-defined]
+        return {f"{name}.{node.attr}" for name in names}  # type: ignore[attr-defined]
 
     def _changed_by_hand(self) -> Set[object]:
         """What made the configurations that get an ``NpuOptimizer`` as the vendor's guide shows.

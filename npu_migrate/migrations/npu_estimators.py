@@ -7,7 +7,7 @@ configuration that it may get; one that comes from elsewhere leaves it to ``npu_
 import ast
 from typing import Dict, List, Set, Tuple
 
-from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations import precision, vocabulary
 from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.migrations.estimator_classes import (
     CONFIG_AT,
@@ -80,14 +80,16 @@ class NpuEstimators:
         self.context.discard(call.func)
         config = argument(call, CONFIG_AT[name], "config")
         is_new = config is None or is_none(config)
-        made = f"{self.context.local(vocabulary.NPU_RUN_CONFIG, call)}()" if is_new else ""
+        made = f"{self.context.local(vocabulary.NPU_RUN_CONFIG, call)}()" if is_new else "$it"
+        made = precision.around(self.context, made, call)
+        made = "" if made == "$it" else made
         changes = []
         for at, value in enumerate(call.args):
             rename = PARAMETERS[name][at] if at >= ALIKE else ""
             code = made if value is config else ""
             if rename or code:
                 changes.append(Argument(at, code, rename))
-        if is_new and config not in call.args:
+        if made and config not in call.args:
             changes.append(Argument("config", made))
         return EditCall(call, callee, tuple(changes))
 

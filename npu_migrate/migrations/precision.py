@@ -9,9 +9,9 @@ from npu_migrate.migrations.conditions import Conditions
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.precision_switches import (
-    PARAMETERS,
     VARIABLES,
     environment,
+    sets_parameter,
     switches,
 )
 from npu_migrate.names import literal
@@ -110,4 +110,4 @@ def is_set(context: Context, config: ast.expr) -> bool:
     setters = [vocabulary.SET_PRECISION_MODE]
     if any(context.calls_to(p, *setters) for p in context.index.producers(config)):  # type: ignore[arg-type]
         return True
-    return any(literal(string) in PARAMETERS for string in context.index.string_nodes)
+    return sets_parameter(context.index)

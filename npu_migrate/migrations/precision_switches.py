@@ -128,12 +128,26 @@ def _configurations(index: Index) -> List[Switch]:
 
 def sets_precision(index: Index) -> bool:
     """Whether a file says in which precision the NPU computes."""
-    if any(literal(string) in PARAMETERS for string in index.string_nodes):
-        return True
-    return any(
+    return sets_parameter(index) or any(
         vocabulary.SET_PRECISION_MODE in index.resolve(call.func).names
-        or any(keyword.arg in PARAMETERS for keyword in call.keywords)
+        or any(
+            keyword.arg in PARAMETERS
+            and vocabulary.NPU_RUN_CONFIG in index.resolve(call.func).names
+            for keyword in call.keywords
+        )
         for call in index.calls
+    )
+
+
+def sets_parameter(index: Index) -> bool:
+    """Whether a file sets it by hand: ``optimizer.parameter_map["precision_mode"].s = ...``."""
+    return any(
+        isinstance(ancestor, ast.Subscript)
+        and isinstance(ancestor.value, ast.Attribute)
+        and ancestor.value.attr == "parameter_map"
+        for string in index.string_nodes
+        if literal(string) in PARAMETERS
+        for ancestor in index.ancestors(string)
     )
 
 

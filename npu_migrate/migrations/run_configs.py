@@ -4,7 +4,7 @@ import ast
 from typing import Dict, List, Optional, Set
 
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import Context, unpacks
+from npu_migrate.migrations.context import Context, argument, unpacks
 from npu_migrate.migrations.estimator_classes import (
     RUN_CONFIG,
     RUN_CONFIG_PARAMETERS,
@@ -48,12 +48,19 @@ class RunConfigs:
             if producer in seen:
                 continue  # replaced in a loop
             seen.add(producer)
-            receiver = _receiver_of_replace(producer)
+            receiver = self._with_precision(producer) or _receiver_of_replace(producer)
             if receiver is not None:
                 pending += self.optimizers.producers(receiver)
             else:
                 found[producer] = None
         return list(found)
+
+    def _with_precision(self, producer: Producer) -> Optional[ast.expr]:
+        """The configuration that ``set_precision_mode`` takes and gives back."""
+        is_set = isinstance(producer, ast.Call) and self.context.calls_to(
+            producer, vocabulary.SET_PRECISION_MODE
+        )
+        return argument(producer, 0, "config") if is_set else None  # type: ignore[arg-type]
 
     def is_for_npu(self, config: ast.expr) -> bool:
         """Whether a configuration runs on the NPU already, whatever way it took."""

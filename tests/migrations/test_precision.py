@@ -1,0 +1,196 @@
+"""Mixed precision becomes the precision mode of sessions and Estimators."""
+
+import pytest
+from support import migrate, untouched, with_tf
+
+REWRITE = "tf.train.experimental.enable_mixed_precision_graph_rewrite"
+MIXED = '"mixed_float16"'
+
+
+def session(text, files=None, **options):
+    """What ``script.py`` hands to the last session or Estimator, once it is migrated."""
+    outcome = migrate({"script.py": with_tf(text), **(files or {})}, **options)
+    return outcome.texts["script.py"].splitlines()[-1].partition("config=")[2]
+
+
+def npu(mode=""):
+    inner = "npu_config_proto()"
+    return f"set_precision_mode({inner}{', ' + mode if mode else ''}))"
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        "os.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'",
+        "os.environ['TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE'] = '1'",
+        "os.environ.setdefault('TF_ENABLE_AUTO_MIXED_PRECISION', '1')",
+        f"opt = {REWRITE}(tf.train.AdamOptimizer())",
+    ],
+)
+def test_what_is_always_on_is_set(switch):
+    assert session(f"import os\n{switch}\nsess = tf.Session()\n") == npu(MIXED)
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        "os.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1' if FLAGS.amp else '0'",
+        "if FLAGS.amp: os.environ['TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE'] = '1'",
+        "config.graph_options.rewrite_options.auto_mixed_precision = 1",
+        "tf.config.optimizer.set_experimental_options({'auto_mixed_precision': True})",
+    ],
+)
+def test_what_can_be_seen_when_the_session_is_made_is_followed(switch):
+    start = "import os\nFLAGS = tf.flags.FLAGS\nconfig = tf.ConfigProto()\n"
+    outcome = migrate(with_tf(f"{start}{switch}\nsess = tf.Session()\n"))
+    assert "config=set_precision_mode(npu_config_proto()))" in outcome.text
+    assert [f.status.value for f in outcome.of("NPU132")] == ["migrated"]
+    assert switch in outcome.text
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        "os.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '0'",
+        "config.graph_options.rewrite_options.auto_mixed_precision = RewriterConfig.OFF",
+        "tf.config.optimizer.set_experimental_options({'auto_mixed_precision': False})",
+        "os.environ['TF_ENABLE_AUTO_MIXED_PRECISION_LOSS_SCALING'] = '0'",
+    ],
+)
+def test_what_is_switched_off_stays_off(switch):
+    text = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\nimport os\n"
+    text += f"config = tf.ConfigProto()\n{switch}\nsess = tf.Session()\n"
+    assert session(text) == "npu_config_proto())"
+
+
+def test_without_a_session_a_person_must_set_it():
+    outcome = migrate("import os\nos.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'\n")
+    assert outcome.left == [(2, "NPU132")]
+
+
+# Conditions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "condition, build",
+    [
+        ("FLAGS.amp", f"if FLAGS.amp:\n    opt = {REWRITE}(opt)\n  return opt"),
+        ("FLAGS.amp", f"if not FLAGS.amp:\n    return opt\n  return {REWRITE}(opt)"),
+        ("FLAGS.amp", f"return {REWRITE}(opt) if FLAGS.amp else opt"),
+        (
+            "not FLAGS.fp32",
+            f"if FLAGS.fp32:\n    pass\n  else:\n    opt = {REWRITE}(opt)\n  return opt",
+        ),
+        (
+            "FLAGS.kind == 'amp' and FLAGS.train",
+            f"if FLAGS.train:\n    if FLAGS.kind == 'amp':\n      return {REWRITE}(opt)",
+        ),
+    ],
+)
+def test_the_condition_is_asked_at_the_session(condition, build):
+    text = f"FLAGS = tf.flags.FLAGS\ndef build(opt):\n  {build}\nsess = tf.Session()\n"
+    given = session(text)
+    if " and " in condition:
+        assert all(part in given for part in condition.split(" and "))
+    else:
+        assert given == npu(f"{MIXED} if {condition} else None")
+
+
+MODEL = {
+    "model.py": with_tf(
+        f"""\
+        def build(opt, fp16=False):
+            if fp16:
+                opt = {REWRITE}(opt)
+            return opt
+        """
+    )
+}
+
+
+def test_a_parameter_is_what_the_calls_hand_over():
+    text = (
+        "import model\nFLAGS = tf.flags.FLAGS\nmodel.build(opt, FLAGS.amp)\nsess = tf.Session()\n"
+    )
+    assert session(text, MODEL) == npu(f"{MIXED} if FLAGS.amp else None")
+
+
+def test_a_parameter_that_no_call_hands_over_has_its_default():
+    text = "import model\nmodel.build(opt)\nsess = tf.Session()\n"
+    files = {"script.py": with_tf(text), **MODEL}
+    assert "set_precision_mode" not in migrate(files).texts["script.py"]
+
+
+def test_what_can_not_be_asked_is_left_to_a_person():
+    text = with_tf(
+        f"""\
+        def build(opt, flags):
+            if flags():
+                opt = {REWRITE}(opt)
+            return opt
+
+        sess = tf.Session()
+        """
+    )
+    outcome = migrate(text)
+    assert outcome.left == [(7, "NPU405")]
+    assert "set_precision_mode" not in outcome.text
+
+
+def test_training_or_not_is_no_condition():
+    text = f"""\
+def model_fn(features, labels, mode):
+  if mode == tf.estimator.ModeKeys.PREDICT:
+    return None
+  if mode == tf.estimator.ModeKeys.TRAIN:
+    return {REWRITE}(tf.train.AdamOptimizer())
+estimator = tf.estimator.Estimator(model_fn, config=tf.estimator.RunConfig())
+"""
+    run_config = "npu_run_config_init(run_config=tf.estimator.RunConfig())"
+    assert session(text) == f"set_precision_mode({run_config}, {MIXED}))"
+
+
+# Files that run together ----------------------------------------------------------------------
+
+
+def test_every_session_of_the_program_gets_it_and_no_other():
+    files = {
+        "train.py": with_tf(f"import model\nopt = {REWRITE}(opt)\nsess = tf.Session()\n"),
+        "model.py": with_tf("def check():\n  return tf.Session()\n"),
+        "evaluate.py": with_tf("import model\nsess = tf.Session()\n"),
+    }
+    texts = migrate(files).texts
+    assert "set_precision_mode" in texts["train.py"]
+    assert "set_precision_mode" in texts["model.py"]
+    assert "set_precision_mode" not in texts["evaluate.py"]
+
+
+# The option -----------------------------------------------------------------------------------
+
+
+def test_the_option_sets_every_session():
+    text = "FLAGS = tf.flags.FLAGS\nsess = tf.Session()\n"
+    given = session(text, precision_mode="force_fp16")
+    assert given == npu('"force_fp16"')
+
+
+def test_the_option_sets_what_runs_on_the_npu_already():
+    text = "from npu_bridge.npu_init import npu_config_proto\n"
+    text += "sess = tf.Session(config=npu_config_proto())\n"
+    assert session(text, precision_mode="origin") == npu('"origin"')
+
+
+def test_a_precision_of_ones_own_stays():
+    untouched(
+        with_tf(
+            """\
+            import os
+            os.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'
+            config = tf.ConfigProto()
+            custom = config.graph_options.rewrite_options.custom_optimizers.add()
+            custom.name = "NpuOptimizer"
+            custom.parameter_map["precision_mode"].s = b"allow_mix_precision"
+            sess = tf.Session(config=config)
+            """
+        )
+    )
