@@ -10,6 +10,7 @@ import os
 import tensorflow as tf
 from npu_bridge.estimator.npu.npu_hook import NPUBroadcastGlobalVariablesHook
 from npu_bridge.npu_init import npu_run_config_init
+from npu_migrate.runtime import set_precision_mode
 
 import modeling
 import optimization
@@ -205,7 +206,7 @@ def main(_):
       save_checkpoints_steps=FLAGS.save_checkpoints_steps,
       log_step_count_steps=10)
   bert_config = modeling.BertConfig.from_json_file(FLAGS.bert_config_file)
-  estimator = tf.estimator.Estimator(model_fn_builder(bert_config, hvd), config=npu_run_config_init(run_config=run_config))
+  estimator = tf.estimator.Estimator(model_fn_builder(bert_config, hvd), config=set_precision_mode(npu_run_config_init(run_config=run_config), "mixed_float16" if FLAGS.use_fp16 else None))
   input_files = sorted(
       path for pattern in FLAGS.input_files.split(",") for path in tf.gfile.Glob(pattern))
 
