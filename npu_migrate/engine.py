@@ -90,7 +90,7 @@ def migrate(
     scripts = [source for source in sources if not is_project_file(source.path)]
     results = {r.path: r for r in _migrate_scripts(scripts, rules, options, advance)}
     if len(scripts) < len(sources):
-        from npu_migrate.project_files import examine
+        from npu_migrate.project_files.examine import examine
 
         chosen = rules.select(options.select, options.ignore)
         for source in sources:

@@ -40,6 +40,8 @@ CONCERNED = (
     "nvtx",
     "GPUtil",
     "nvidia.dali",
+    "install_requires",
+    "extras_require",
     "set_start_method",
     "get_context",
     "hccl.",

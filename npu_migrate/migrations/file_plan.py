@@ -11,6 +11,7 @@ from npu_migrate.migrations import (
     known_failures,
     precision,
     processes,
+    requirements,
     table,
     unresolved,
     wide_types,
@@ -75,6 +76,7 @@ def plan_file(context: Context) -> Plan:
     eager.run(context)
     gpu_packages.run(context)
     processes.run(context)
+    requirements.run(context)
     class_values.run(context)
     Sessions(context, optimizers).run()
     unresolved.run(context)

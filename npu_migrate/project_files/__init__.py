@@ -8,10 +8,7 @@ names the line to use instead.
 ``shell``        the commands of a shell script, read and never run
 ``launching``    ``horovodrun``, ``mpirun``: the ``npu-run`` in place of them
 ``devices``      ``CUDA_VISIBLE_DEVICES``
-``requirements`` packages and images that need a GPU
+``requirements`` files that list packages, and images
+``packages``     packages that need a GPU
 ================ ================================================================
 """
-
-from npu_migrate.project_files.examine import examine
-
-__all__ = ["examine"]

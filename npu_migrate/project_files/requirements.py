@@ -1,24 +1,15 @@
 """Packages and images that need a GPU, where a project says what it is installed with."""
 
 import re
-from typing import Iterator, Tuple
+from typing import Iterator
 
 from npu_migrate.project_files.finding import Found
+from npu_migrate.project_files.packages import rule_of
 from npu_migrate.project_files.shell import Script
 
-TENSORFLOW, HOROVOD, CUDA, IMAGE = (
-    "tensorflow-gpu-package",
-    "horovod-package",
-    "cuda-package",
-    "gpu-image",
-)
+IMAGE = "gpu-image"
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _EGG = re.compile(r"#egg=([A-Za-z0-9][\w.-]*)")
-_CUDA = re.compile(
-    r"(nvidia-.+|cupy(-.+)?|pycuda|pynvml|py3nvml|nvtx|tensorrt|cudatoolkit|cudnn|nccl|gputil|gpustat"
-    r"|cuda-(toolkit|runtime|nvcc))$"
-)
 _ITEM = re.compile(r"\s*-\s+[\"']?(?:[\w.-]+::)?(?=[A-Za-z])")
 _SECTION = re.compile(r"\s*\[+\s*([^\]\n]+?)\s*\]+\s*(?:#.*)?$")
 _KEY = re.compile(r"([A-Za-z][\w.-]*)\s*=(?!=)")
@@ -105,18 +96,6 @@ def in_dockerfile(text: str) -> Iterator[Found]:
             image = arguments.get(start.group(1).strip("${}"), image)
             if _IMAGE.match(image[0]):
                 yield Found(IMAGE, image[1], image[2], image[0], {"package": image[0]})
-
-
-def rule_of(requirement: str) -> Tuple[str, str]:
-    """The rule that concerns a requirement, and the name of its package; or nothing."""
-    match = _NAME.match(requirement)
-    name = match.group().rstrip(".-") if match else ""
-    plain = re.sub(r"[-_.]+", "-", name).lower()
-    if plain in ("tensorflow-gpu", "tf-nightly-gpu"):
-        return TENSORFLOW, name
-    if plain in ("horovod", "nvidia-horovod", "byteps"):
-        return HOROVOD, name
-    return (CUDA, name) if _CUDA.match(plain) else ("", name)
 
 
 def _package(requirement: str, line: int, column: int) -> Iterator[Found]:

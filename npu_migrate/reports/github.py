@@ -25,20 +25,23 @@ def _lines(run: Run) -> Iterator[str]:
 
 
 def _finding(finding: Finding, level: str) -> str:
-    place = f"file={_property(finding.path)},line={finding.line},col={finding.column}"
+    place = f"file={_property(finding.path)}"
+    if not finding.cell:  # a line of a cell is none of the file
+        place += f",line={finding.line},col={finding.column}"
     title = _property(f"{finding.code} {finding.name}")
     text = " ".join(part for part in (finding.message, _sentence(finding.remedy)) if part)
-    return f"::{level} {place},title={title}::{_data(_in_cell(finding.cell) + text)}"
+    return f"::{level} {place},title={title}::{_data(_in_cell(finding.cell, finding.line) + text)}"
 
 
 def _error(error: SourceError) -> str:
     line = f",line={error.line}" if error.line and not error.cell else ""
-    text = f"{_in_cell(error.cell)}{error.message}; {error.remedy}"
+    text = f"{_in_cell(error.cell, error.line)}{error.message}; {error.remedy}"
     return f"::error file={_property(error.path)}{line},title=npu-migrate::{_data(text)}"
 
 
-def _in_cell(number: int) -> str:
-    return f"cell {number}: " if number else ""
+def _in_cell(number: int, line: int) -> str:
+    place = f"cell {number}, line {line}" if line else f"cell {number}"
+    return f"{place}: " if number else ""
 
 
 def _sentence(remedy: str) -> str:

@@ -215,3 +215,28 @@ def test_the_output_has_them_as_they_are(folder, run):
     (folder / "proj" / "run.sh").write_text("mpirun -np 2 python t.py\n")
     run("-o", "out", "proj")
     assert (folder / "out" / "run.sh").read_text() == "mpirun -np 2 python t.py\n"
+
+
+SETUP = """\
+from setuptools import find_packages, setup
+
+EXTRAS = {"gpu": ["tensorflow-gpu==1.15"]}
+common = ("numpy", "horovod>=0.19")
+
+setup(
+    name="horovod",
+    keywords=["tensorflow-gpu"],
+    install_requires=common,
+    tests_require=["pynvml"],
+    extras_require=EXTRAS,
+)
+"""
+
+
+def test_what_a_setup_script_requires():
+    found = examined("setup.py", SETUP)
+    assert [(f.line, f.code) for f in found] == [(3, "NPU981"), (4, "NPU982"), (10, "NPU983")]
+
+
+def test_another_function_called_setup():
+    assert examined("x.py", "from own import setup\nsetup(install_requires=['horovod'])\n") == ()
