@@ -12,5 +12,9 @@ setup(
         RULES,
     ],
     package_dir={RULES: "rules"},
-    package_data={"npu_migrate": ["py.typed"], RULES: ["*.yaml"]},
+    package_data={
+        "npu_migrate": ["py.typed"],
+        "npu_migrate.reports.html": ["report.*"],
+        RULES: ["*.yaml"],
+    },
 )

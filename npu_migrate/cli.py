@@ -51,6 +51,7 @@ class Request:
     list_rules: bool
     format: str
     output_file: Optional[str]
+    report: Optional[str]
     removed: str
     optimizer: str
     estimator: str
@@ -131,6 +132,7 @@ def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) 
     help="Format of the report.",
 )
 @click.option("--output-file", metavar="FILE", help="Write the report to FILE.")
+@click.option("--report", metavar="FILE", help="Write a page for people to FILE (HTML), as well.")
 @click.option(
     "--removed",
     type=click.Choice(["comment", "delete"]),
@@ -397,6 +399,10 @@ def _report(request: Request, run: "Run", rules: "Rules") -> None:
         click.echo(diff.render(run, _paint(stream)), stream, nl=False)
     for error in run.errors:
         click.echo(text.render_error(error, _paint(sys.stderr)), err=True)
+    if request.report is not None:
+        from npu_migrate.reports import html
+
+        _write_report(request.report, html.render(run, rules, " ".join(request.paths)))
     aside = request.is_filter or (request.diff and for_people)
     stream = sys.stderr if aside else sys.stdout
     if request.output_file is not None:

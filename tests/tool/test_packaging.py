@@ -35,7 +35,8 @@ def test_the_rules_are_installed_inside_the_package(installed):
 
 def test_every_module_is_installed(installed):
     def modules(folder):
-        return {str(path.relative_to(folder)) for path in folder.glob("npu_migrate/**/*.py")}
+        paths = [*folder.glob("npu_migrate/**/*.py"), *folder.glob("npu_migrate/**/report.*")]
+        return {str(path.relative_to(folder)) for path in paths}
 
     assert modules(installed) == modules(ROOT)
     assert (installed / "npu_migrate" / "py.typed").exists()
@@ -45,4 +46,6 @@ def test_every_module_is_installed(installed):
 def test_constraints_are_names_and_versions_alone(name):
     lines = (ROOT / "constraints" / name).read_text().splitlines()
     assert lines
-    assert [line for line in lines if not re.match(r"[a-z0-9-]+==[0-9.]+$", line)] == []
+    assert [
+        line for line in lines if not re.match(r"[a-z0-9-]+==[0-9.]+(post[0-9]+)?$", line)
+    ] == []
