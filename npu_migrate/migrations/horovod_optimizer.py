@@ -26,7 +26,10 @@ EFFECTS = {
     "overflowed in float16 no longer do",
     "sparse_as_dense": "sparse gradients are gathered as they are, which changes what momentum "
     "does to rows outside the batch",
+    "op": "gradients are averaged, also where op would say otherwise",
 }
+
+AVERAGES = (vocabulary.HOROVOD + ".Average", vocabulary.ADAPTER + ".Average")
 
 KEPT = ("optimizer", "name")
 
@@ -49,8 +52,7 @@ def refused(index: Index, given: Given) -> str:
     if passes is not None and literal(passes) != 1:
         found.append("backward_passes_per_step")
     op = given.get("op")
-    averages = (vocabulary.HOROVOD + ".Average", vocabulary.ADAPTER + ".Average")
-    if op is not None and index.resolve(op).names.isdisjoint(averages):
+    if op is not None and index.resolve(op).names.isdisjoint(AVERAGES):
         found.append("op")
     return ", ".join(found)
 
@@ -74,9 +76,12 @@ def wording(context: Context, call: ast.Call) -> str:
 
 def _is_idle(context: Context, name: str, value: ast.expr) -> bool:
     """Whether an argument only says what holds anyway."""
+    resolution = context.index.resolve(value)
     if name == "compression":
-        names = context.index.resolve(value).names
+        names = resolution.names
         return bool(names) and all(n.endswith(".Compression.none") for n in names)
+    if name == "op":
+        return resolution.names <= set(AVERAGES) and not resolution.unknown
     return literal(value) is False
 
 

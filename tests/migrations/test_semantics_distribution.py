@@ -203,6 +203,11 @@ def hvd_becomes(given, expected, **named):
             "sparse_as_dense momentum",
         ),
         (
+            "hvd.DistributedOptimizer(opt, op=hvd.Adasum if flag else hvd.Average)",
+            "NPUDistributedOptimizer(opt)",
+            "op averaged otherwise",
+        ),
+        (
             "hvd.DistributedOptimizer(opt, op=hvd.Average, backward_passes_per_step=1)",
             "NPUDistributedOptimizer(opt)",
             "",
