@@ -103,7 +103,9 @@ class HandMigrated:
             self.context.report(
                 "receiver-not-resolved", averaging, attribute="DistributedOptimizer"
             )
-        averaged = bool(distributions)
+        averaged = bool(distributions) or self.optimizers.averaged_by_hand(
+            self.optimizers.uses_of(call)
+        )
         if averaged and (flag is None or value is False) and not self._in_rank_arm(call):
             self.context.report("ranks-judge-apart", call)
         elif value is True and not self._under_rank_test(call):

@@ -123,11 +123,7 @@ class LossScaling:
         return [EditCall(wrap, callee, tuple(arguments))]
 
     def _is_distributed_already(self, wrap: ast.Call) -> bool:
-        uses = [use for use in self.optimizers.uses() if wrap in self._layers_of(use)]
-        return self.is_averaged(wrap, uses)
-
-    def _layers_of(self, use: ast.Call) -> List[ast.Call]:
-        return self.optimizers.layers(self.optimizers.receiver(use))
+        return self.is_averaged(wrap, self.optimizers.uses_of(wrap))
 
     def is_averaged(self, optimizer: ast.expr, uses: Sequence[ast.Call]) -> bool:
         """Whether the script averages an optimizer's gradients over ranks, or its program does."""
@@ -138,12 +134,7 @@ class LossScaling:
                 self.context.report("receiver-not-resolved", call, attribute="DistributedOptimizer")
         if distributions or self.context.run.uses_horovod(self.index.module):
             return True
-        applied = [argument(use, 0, "grads_and_vars") for use in uses]
-        return any(
-            self.optimizers.derives_from(gradients, vocabulary.ALLREDUCES)
-            for gradients in applied
-            if gradients is not None
-        )
+        return self.optimizers.averaged_by_hand(uses)
 
     def _source_of_manager(self, wrap: ast.Call) -> str:
         if self.verdicts.symbol(wrap) == vocabulary.CONTRIB_OPTIMIZER:

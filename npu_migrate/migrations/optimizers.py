@@ -8,7 +8,18 @@ calls that may have made it.
 
 import ast
 from dataclasses import dataclass
-from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Union
+from typing import (
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Union,
+)
 
 from npu_migrate.facts import ScalingFunction
 from npu_migrate.migrations import vocabulary
@@ -219,6 +230,21 @@ class Optimizers:
             and not self.is_super(call.func.value)
             and (owner is None or self.index.region(call) is owner)
         ]
+
+    def uses_of(self, wrap: ast.Call) -> List[ast.Call]:
+        """The uses of an optimizer that a wrapping call may have made."""
+        return [use for use in self.uses() if wrap in self.layers(self.receiver(use))]
+
+    def averaged_by_hand(self, uses: Sequence[ast.Call]) -> bool:
+        """Whether gradients are reduced over ranks on their way to some of the uses."""
+        for use in uses:
+            gradients = argument(use, 0, "grads_and_vars")
+            if gradients is None or _method(use) != "apply_gradients":
+                continue
+            found = self.derives_from(gradients, vocabulary.ALLREDUCES, ("compute_gradients",))
+            if any(self.is_wrap(call, vocabulary.ALLREDUCES) for call in found):
+                return True
+        return False
 
     def is_super(self, node: ast.expr) -> bool:
         """Whether a receiver is ``super(...)``."""

@@ -1,7 +1,7 @@
 """Distribution by other means than Horovod for TensorFlow: BytePS, parameter servers."""
 
 import pytest
-from support import left_as_marked, migrate, untouched, with_tf
+from support import left_as_marked, migrate, untouched, with_bridge, with_tf
 
 # BytePS has Horovod's API
 
@@ -61,6 +61,56 @@ def test_other_frameworks_do_not_concern_us(importing):
         def build(optimizer, hvd):
             return hvd.DistributedOptimizer(optimizer)
         """)
+
+
+# Gradients that the script reduces itself
+
+
+@pytest.mark.parametrize(
+    "importing, reduced",
+    [
+        ("from npu_migrate.runtime import ops_adapter", "ops_adapter.allreduce(g)"),
+        ("from npu_bridge.hccl import hccl_ops", "hccl_ops.allreduce(g, 'sum') / 8"),
+    ],
+)
+def test_hand_migrated_script_whose_ranks_judge_apart(importing, reduced):
+    given = f"""
+        {importing}
+
+        def train(opt, manager, loss):
+            opt = NPULossScaleOptimizer(opt, manager)  #! NPU209
+            pairs = [({reduced}, v) for g, v in opt.compute_gradients(loss)]
+            return opt.apply_gradients(pairs)
+        """
+    untouched(with_bridge(given))
+
+
+def test_a_reduced_loss_is_no_reduced_gradient():
+    untouched(
+        with_bridge("""
+        from npu_migrate.runtime import ops_adapter
+
+        def train(opt, manager, loss):
+            shown = ops_adapter.allreduce(loss)
+            opt = NPULossScaleOptimizer(opt, manager)
+            return opt.minimize(loss), shown
+        """)
+    )
+
+
+def test_what_is_reduced_by_hand_gets_no_second_average():
+    outcome = left_as_marked(
+        with_tf("""
+        from npu_bridge.hccl import hccl_ops
+
+        def train(opt, manager, loss):
+            opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, manager)
+            pairs = [(hccl_ops.allreduce(g, "sum") / 8, v) for g, v in opt.compute_gradients(loss)]
+            return opt.apply_gradients(pairs)
+        """)
+    )
+    assert "NPUDistributedOptimizer" not in outcome.text
+    assert "is_distributed=ops_adapter.size() > 1" in outcome.text
 
 
 # Parameter servers
