@@ -57,6 +57,7 @@ IN_MODULES = {
     "ataset": ("ariable(", "global_step", "backend", ".shuffle(", "shuffle_and_repeat("),
     "map": ("HashTable", "_table_from_", "VocabularyTable"),
     "num_threads": ("batch(",),
+    "distribute": ("Strategy",),
     "self.": ("Session(",),
     "tensorflow": (
         *("float64", "double", "complex64", "complex128", "uint8"),

@@ -12,6 +12,7 @@ from npu_migrate.migrations import (
     precision,
     processes,
     requirements,
+    strategies,
     table,
     unresolved,
     wide_types,
@@ -55,6 +56,7 @@ def plan_file(context: Context) -> Plan:
     AddedScaling(context, optimizers, training, scaling).run()
     GpuPinning(context).run(horovod_stays)
     Distribution(context, optimizers, nesting, scaling).run()
+    strategies.run(context, optimizers)
     subclasses = Subclasses(context)
     subclasses.run()
     removal = Removal(context)

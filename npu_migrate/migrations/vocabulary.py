@@ -96,6 +96,7 @@ RANK_QUESTIONS = {
 
 SET_PRECISION_MODE = "npu_migrate.runtime.set_precision_mode"
 
+STRATEGY = BRIDGE + "npu_strategy.NPUStrategy"
 BROADCAST_HOOK = BRIDGE + "npu_hook.NPUBroadcastGlobalVariablesHook"
 
 RUN_CONFIG_INIT = "npu_bridge.npu_init.npu_run_config_init"

@@ -146,3 +146,92 @@ def test_a_server_of_the_users_own_is_none():
         Server(ClusterSpec())
         """)
     assert outcome.findings == ()
+
+
+# Strategies of tf.distribute
+
+LOOP = """
+def train(step, batches):
+    strategy = {}
+    with strategy.scope():
+        return strategy.experimental_run_v2(step, args=(batches,))
+"""
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "tf.distribute.MirroredStrategy()",
+        "tf.distribute.MirroredStrategy(['/gpu:0', '/gpu:1'])",
+        "tf.distribute.OneDeviceStrategy(device='/gpu:0')",
+        "tf.distribute.experimental.MultiWorkerMirroredStrategy()",
+        "tf.distribute.experimental.CentralStorageStrategy()",
+        "tf.contrib.distribute.CollectiveAllReduceStrategy(num_gpus_per_worker=8)",
+        "tf.contrib.distribute.MirroredStrategy(num_gpus=2, cross_device_ops=step())",
+    ],
+)
+def test_loop_of_its_own_under_a_strategy(strategy):
+    outcome = left_as_marked(with_tf(LOOP.format(strategy)))
+    assert "    strategy = NPUStrategy()\n" in outcome.text
+    assert "NPUDistributedOptimizer" in outcome.messages("NPU216")
+
+
+def test_strategy_under_another_name_of_the_module():
+    outcome = left_as_marked(
+        "from tensorflow.contrib.distribute import MirroredStrategy as Mirrored\n"
+        + LOOP.format("Mirrored(num_gpus=2)")
+    )
+    assert "NPUStrategy()" in outcome.text and "Mirrored" not in outcome.text
+
+
+def test_number_of_replicas_is_named():
+    outcome = left_as_marked(
+        with_tf("""
+        def train(step, data):
+            strategy = tf.distribute.MirroredStrategy()
+            batches = data.batch(64 * strategy.num_replicas_in_sync)
+            return strategy.experimental_run_v2(step, args=(batches,))
+        """)
+    )
+    assert "num_replicas_in_sync (line 5)" in outcome.messages("NPU216")
+
+
+def test_keras_under_a_strategy_is_left():
+    untouched(
+        with_tf("""
+        def train(make, data):
+            strategy = tf.distribute.MirroredStrategy()  #! NPU217
+            with strategy.scope():
+                model = make()
+                model.compile(loss="mse", optimizer=tf.train.AdamOptimizer(0.1))
+        """)
+    )
+
+
+def test_strategy_of_an_estimator_is_reported_once():
+    outcome = migrate(
+        with_tf("""
+        strategy = tf.distribute.MirroredStrategy()
+        config = tf.estimator.RunConfig(train_distribute=strategy)
+        """)
+    )
+    assert [line for line, code in outcome.left] == [4]
+
+
+def test_strategy_that_is_used_elsewhere_is_left():
+    untouched(
+        with_tf("""
+        def strategy(gpus):
+            if gpus == 1:
+                return tf.distribute.OneDeviceStrategy("/gpu:0")  #! NPU218
+            if gpus == 0:
+                return tf.distribute.experimental.ParameterServerStrategy()  #! NPU219
+            return tf.distribute.MirroredStrategy()  #! NPU218
+        """)
+    )
+
+
+def test_hand_migrated_strategy_passes():
+    text = "from npu_bridge.estimator.npu import npu_strategy\n"
+    outcome = untouched(text + LOOP.format("npu_strategy.NPUStrategy()"))
+    assert outcome.findings == ()

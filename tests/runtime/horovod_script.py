@@ -15,7 +15,7 @@ EXAMPLES = 8
 STEPS = 4
 
 
-class Model(object):
+class Model:
     def __init__(self, overflows=False):
         tf.reset_default_graph()
         examples = np.random.RandomState(0).randn(STEPS * EXAMPLES, 3).astype(np.float32)
@@ -86,7 +86,7 @@ def main():
         "overflow": by_hand(overflows=True),
     }
     results = {name: [int(s), w.tolist()] for name, (s, w) in results.items()}
-    with open(os.path.join(sys.argv[1], "%d.json" % hvd.rank()), "w") as file:
+    with open(os.path.join(sys.argv[1], f"{hvd.rank()}.json"), "w") as file:
         json.dump(results, file)
 
 

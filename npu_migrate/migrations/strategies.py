@@ -1,0 +1,100 @@
+"""Strategies of ``tf.distribute`` become ``NPUStrategy``, one device a process (NPU216 to NPU218).
+
+``NPUStrategy`` averages nothing over processes. A loop of the script's own can have that from
+``NPUDistributedOptimizer``; Keras' loop divides the loss by the number of processes and shards no
+data, so that several would train otherwise than one.
+"""
+
+import ast
+from typing import List
+
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.context import Context, unpacks
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.names import dotted
+from npu_migrate.plan import Argument, EditCall
+
+RULE = "distribution-strategy"
+
+METHODS = frozenset(
+    """
+    scope run experimental_run experimental_run_v2 reduce make_dataset_iterator
+    make_input_fn_iterator experimental_distribute_dataset experimental_local_results unwrap
+    experimental_make_numpy_dataset experimental_distribute_datasets_from_function
+    """.split()  # noqa: SIM905
+)
+"""Methods of a strategy."""
+
+OF_CONFIGURATIONS = ("train_distribute", "eval_distribute")
+"""Arguments of configurations that take a strategy, and are reported there."""
+
+
+def run(context: Context, optimizers: Optimizers) -> None:
+    """Judge every strategy that a file makes."""
+    for call in context.index.calls:
+        if context.matches(RULE, call.func):
+            _judge(context, optimizers, call)
+
+
+def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
+    name = sorted(context.index.resolve(call.func).names)[0].rpartition(".")[2]
+    if _is_configured(context, optimizers, call):
+        return
+    if unpacks(call) or not _is_used(context, optimizers, call):
+        context.report("strategy-used-elsewhere", call, strategy=name)
+    elif _trains_by_keras(context):
+        context.report("strategy-of-keras", call, strategy=name)
+    else:
+        positions = [Argument(position) for position in reversed(range(len(call.args)))]
+        arguments = [*positions, *(Argument(str(k.arg)) for k in call.keywords)]
+        edit = EditCall(call, context.local(vocabulary.STRATEGY, call), tuple(arguments))
+        replicas = _replicas(context, optimizers, call)
+        if context.report(RULE, call, edit, strategy=name, replicas=replicas):
+            for value in [call.func, *call.args, *(k.value for k in call.keywords)]:
+                context.discard(value)
+
+
+def _is_configured(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:
+    """Whether a strategy is an argument of a configuration."""
+    return any(
+        keyword.arg in OF_CONFIGURATIONS and call in optimizers.producers(keyword.value)
+        for other in context.index.calls
+        for keyword in other.keywords
+    )
+
+
+def _is_used(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:
+    """Whether the file itself trains under a strategy."""
+    return any(
+        isinstance(other.func, ast.Attribute)
+        and other.func.attr in METHODS
+        and call in optimizers.producers(other.func.value)
+        for other in context.index.calls
+    )
+
+
+def _trains_by_keras(context: Context) -> bool:
+    """Whether the file compiles a model."""
+    return any(
+        getattr(call.func, "attr", "") == "compile" and not context.index.resolve(call.func).names
+        for call in context.index.calls
+    )
+
+
+def _replicas(context: Context, optimizers: Optimizers, call: ast.Call) -> str:
+    """What to say where the script asks a strategy for its number of replicas."""
+    lines: List[int] = [
+        chain.lineno
+        for chain in context.index.chains
+        if isinstance(chain, ast.Attribute)
+        and chain.attr == "num_replicas_in_sync"
+        and dotted(chain.value)
+        and call in optimizers.producers(chain.value)
+    ]
+    if not lines:
+        return ""
+    places = ", ".join(str(line) for line in sorted(set(lines)))
+    return (
+        f"; num_replicas_in_sync (line {places}) counts processes now, each of which takes whole "
+        "batches: a batch size must not be multiplied by it"
+    )
