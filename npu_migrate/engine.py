@@ -33,7 +33,7 @@ from npu_migrate.layout import Layout
 from npu_migrate.link import Programs, link_names, link_sessions, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
-from npu_migrate.migrations.survey import name_facts, step_facts, training_facts
+from npu_migrate.migrations.survey import keras_facts, name_facts, step_facts, training_facts
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Project, Resolution, exports
 from npu_migrate.plan import Finding, Plan
@@ -114,7 +114,8 @@ def _migrate_scripts(
         concerned = _concerned(scans, programs)
         taking_part = [s for s in sources if reader.module(s) in concerned]
         with_horovod = any(scan.has_horovod for scan in scans.values())
-        read = partial(reader.names, with_horovod, bool(options.loss_scale))
+        with_keras = any(scan.trains_keras for scan in scans.values())
+        read = partial(reader.names, with_horovod, bool(options.loss_scale), with_keras)
         names = [facts for facts in each(read, taking_part) if facts is not None]
         project = Project({f.module: f.exports for f in names}, scans, reader.exports)
         run = link_names(project, programs, names, matched, options.loss_scale)
@@ -143,10 +144,13 @@ def _looked_for(rules: Rules, chosen: Rules) -> List[str]:
 def _concerned(scans: Mapping[str, Scan], programs: Programs) -> FrozenSet[str]:
     """The modules that may hold something to migrate."""
     in_programs = programs.around(m for m, scan in scans.items() if scan.makes_program)
+    with_keras = programs.importers(m for m, scan in scans.items() if scan.trains_keras)
     return frozenset(
         module
         for module, scan in scans.items()
-        if scan.concerned or (scan.concerned_in_program and module in in_programs)
+        if scan.concerned
+        or (scan.concerned_in_program and module in in_programs)
+        or (scan.is_main and module in with_keras)
     )
 
 
@@ -213,12 +217,15 @@ class _Reader:
         except RecursionError:
             return _File(source, error=_too_deep(source.path))
 
-    def names(self, with_horovod: bool, with_training: bool, source: Source) -> Optional[NameFacts]:
+    def names(
+        self, with_horovod: bool, with_training: bool, with_keras: bool, source: Source
+    ) -> Optional[NameFacts]:
         """The names of a file; ``None`` for one that can no longer be read."""
         try:
             index = self._index(source)[1]
             names = name_facts(index, with_horovod)
-            return training_facts(index, names) if with_training else names
+            names = training_facts(index, names) if with_training else names
+            return keras_facts(index, names) if with_keras else names
         except (SourceError, RecursionError):
             return None
 

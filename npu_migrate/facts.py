@@ -95,6 +95,10 @@ class NameFacts:
     """Class -> the classes that it is derived from."""
     called: FrozenSet[str] = frozenset()
     """The qualified names of what is called."""
+    keras_trainers: FrozenSet[str] = frozenset()
+    """Functions and classes at the top of the module that train through Keras."""
+    main_mentions: FrozenSet[str] = frozenset()
+    """Names of other files that a file with ``if __name__ == "__main__":`` mentions."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,10 @@ class RunFacts:
     makes_loss_scale_variable: bool = False
     """Whether some loss-scale object becomes a manager, whose variable is called ``loss_scale``."""
     fetches: FrozenSet[str] = frozenset()
+    keras_trainers: FrozenSet[str] = frozenset()
+    """Functions and classes that train through Keras."""
+    keras_reached: FrozenSet[str] = frozenset()
+    """Those of them that another file of the run runs as a program."""
     replaced: FrozenSet[str] = frozenset()
     """Qualified names that rules put others in place of."""
     switches: Mapping[str, FrozenSet[str]] = field(default_factory=dict)

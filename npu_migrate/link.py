@@ -33,6 +33,8 @@ def link_names(
     """What the names of all files that are concerned say together."""
     project.parameters.update(_parameters(files, project))
     scaling = programs.around(f.module for f in files if _scales(f, project, SCALED))
+    trainers = frozenset(name for file in files for name in file.keras_trainers)
+    mentions = frozenset(name for file in files for name in file.main_mentions)
     return RunFacts(
         project=project,
         scaling_functions={f.name: f for file in files for f in file.scaling_functions},
@@ -41,6 +43,10 @@ def link_names(
         makes_loss_scale_variable=any(f.scales_by_object for f in files),
         taken=programs.taken,
         fetches=programs.fetches,
+        keras_trainers=trainers,
+        keras_reached=frozenset(
+            t for t in trainers if any(f"{m}.".startswith(f"{t}.") for m in mentions)
+        ),
         replaced=frozenset(replaced),
         switches={
             switch: programs.around(f.module for f in files if switch in f.switches)
@@ -183,6 +189,10 @@ class Programs:
         self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
         self.closed = frozenset(name for scan in scans.values() for name in scan.closed)
         self.with_embeddings = [module for module, scan in scans.items() if scan.has_embeddings]
+
+    def importers(self, modules: Iterable[str]) -> FrozenSet[str]:
+        """The modules that import one of ``modules``, directly or not, and these themselves."""
+        return _reached(modules, self._importing)
 
     def _join(self, module: str, name: str) -> None:
         while name and name != ":" and name not in self._neighbours:

@@ -78,6 +78,9 @@ ESTIMATORS = (
 WITH_ESTIMATORS = ("RunConfig", "Classifier", "Regressor", "_to_estimator", "KMeans", "GMM", "SVM")
 """The same, in files that speak of Estimators, and not just of the ``EstimatorSpec``."""
 
+KERAS_TRAINING = (".fit(", ".fit_generator(", ".train_on_batch(", "import keras", "from keras")
+"""The same, in files that speak of Keras."""
+
 IN_PROGRAM = ("Optimizer", "minimize", "global_step", "assign_add", "hvd")
 """Words of files that matter in a program with loss scaling or Horovod."""
 
@@ -129,6 +132,9 @@ class Scan:
     makes_program: bool
     """Its program has loss scaling or Horovod."""
     has_horovod: bool
+    trains_keras: bool
+    is_main: bool
+    """It may be run as a program."""
     has_embeddings: bool
     imports: Tuple[ImportedNames, ...]
     fetches: FrozenSet[str]
@@ -160,13 +166,16 @@ class Scanner:
         )
         self._estimators = _encoded(ESTIMATORS)
         self._with_estimators = _encoded(WITH_ESTIMATORS)
+        self._keras_training = _encoded(KERAS_TRAINING)
         self._in_program = _encoded(IN_PROGRAM)
         self._program = _encoded([*PROGRAM, *of_training])
         self._horovod = _encoded(HOROVOD)
 
     def __call__(self, data: bytes) -> Scan:
+        trains_keras = b"keras" in data and _holds(data, self._keras_training)
         concerned = (
-            _holds(data, self._concerned)
+            trains_keras
+            or _holds(data, self._concerned)
             or any(module in data and _holds(data, words) for module, words in self._in_modules)
             or self._makes_estimator(data)
         )
@@ -176,6 +185,8 @@ class Scanner:
             and (_holds(data, self._in_program) or _TINY.search(data) is not None),
             makes_program=concerned and _holds(data, self._program),
             has_horovod=concerned and _holds(data, self._horovod),
+            trains_keras=trains_keras,
+            is_main=b"__main__" in data,
             has_embeddings=b"embedding" in data,
             imports=tuple(_imports(data)),
             fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(data)),

@@ -30,6 +30,7 @@ from npu_migrate.migrations.gradients import Gradients
 from npu_migrate.migrations.hand_migrated import HandMigrated
 from npu_migrate.migrations.host import Host
 from npu_migrate.migrations.imports import drop_unused
+from npu_migrate.migrations.keras import Keras
 from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
@@ -72,6 +73,7 @@ def plan_file(context: Context) -> Plan:
     checks.report_left()
     Estimators(context, optimizers).run()
     Devices(context, optimizers).run()
+    Keras(context, optimizers).run()
     host = Host(context.index)
     checks.report_elsewhere(host)
     wide_types.run(context, host)

@@ -8,7 +8,7 @@ from npu_migrate.migrations.context import argument
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import Binding, Index, dotted, is_none, literal
 
-MAKING = frozenset((vocabulary.CONFIG_PROTO, vocabulary.RUN_CONFIG_INIT))
+MAKING = frozenset((vocabulary.CONFIG_PROTO, vocabulary.RUN_CONFIG_INIT, vocabulary.NPU_RUN_CONFIG))
 CUSTOM_OPTIMIZERS = ".graph_options.rewrite_options.custom_optimizers"
 
 

@@ -11,11 +11,9 @@ from npu_migrate.migrations.estimator_classes import (
     RUN_CONFIGS,
     WITHOUT_NPU,
 )
+from npu_migrate.migrations.npu_configs import NpuConfigs
 from npu_migrate.migrations.optimizers import Optimizers, Producer
-from npu_migrate.names import dotted, is_none
-
-NPU_CONFIGS = (vocabulary.RUN_CONFIG_INIT, vocabulary.NPU_RUN_CONFIG)
-"""What makes a configuration that runs on the NPU."""
+from npu_migrate.names import is_none
 
 
 class RunConfigs:
@@ -25,6 +23,7 @@ class RunConfigs:
         self.context = context
         self.index = context.index
         self.optimizers = optimizers
+        self.npu = NpuConfigs(context.index, optimizers, context.run.npu_configs)
 
     def report(self) -> None:
         """Say which arguments need a person."""
@@ -65,10 +64,16 @@ class RunConfigs:
     def is_for_npu(self, config: ast.expr) -> bool:
         """Whether a configuration runs on the NPU already, whatever way it took."""
         origins = self.origins(config)
-        return bool(origins) and all(
-            isinstance(origin, ast.Call)
-            and (self.context.is_named(origin.func, NPU_CONFIGS) or self._has_npu_session(origin))
-            for origin in origins
+        return self.npu.is_npu(config) or (bool(origins) and all(map(self._runs_on_npu, origins)))
+
+    def _runs_on_npu(self, origin: Producer) -> bool:
+        if not isinstance(origin, ast.Call):
+            return False
+        session = arguments(origin).get("session_config") if self.is_made_by(origin) else None
+        return (
+            self.is_npu_class(origin)
+            or self.npu.is_npu(origin)
+            or (session is not None and self.npu.is_npu(session))
         )
 
     def is_npu_class(self, call: ast.Call) -> bool:
@@ -81,19 +86,6 @@ class RunConfigs:
         return value is not None and not all(
             isinstance(p, ast.expr) and is_none(p) for p in self.optimizers.producers(value)
         )
-
-    def _has_npu_session(self, call: ast.Call) -> bool:
-        """``RunConfig(session_config=...)`` of a session that has the ``NpuOptimizer``."""
-        session = arguments(call).get("session_config") if self.is_made_by(call) else None
-        if session is None:
-            return False
-        made = self.optimizers.derives_from(session, (vocabulary.CONFIG_PROTO,))
-        return bool(made) or self._adds_optimizer(session)
-
-    def _adds_optimizer(self, session: ast.expr) -> bool:
-        name = dotted(session)
-        added = f"{name}.graph_options.rewrite_options.custom_optimizers.add"
-        return bool(name) and any(dotted(call.func) == added for call in self.index.calls)
 
     # What a person must see to ----------------------------------------------------------------
 

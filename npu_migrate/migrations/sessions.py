@@ -5,6 +5,7 @@ from typing import Mapping, NamedTuple, Optional
 
 from npu_migrate.migrations import precision, vocabulary
 from npu_migrate.migrations.context import Context, argument, unpacks
+from npu_migrate.migrations.estimator_classes import CONFIG_AT
 from npu_migrate.migrations.npu_configs import NpuConfigs
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.verdicts import listing
@@ -57,9 +58,12 @@ SERVER = TRAIN + "Server"
 
 
 def configures(index: Index) -> bool:
-    """Whether a file makes sessions, or a configuration of an Estimator."""
+    """Whether a file makes sessions, an Estimator or its configuration."""
     return any(
-        name in MAKERS or name == MONITORED or name.endswith((".RunConfig", ".npu_run_config_init"))
+        name in MAKERS
+        or name in CONFIG_AT
+        or name == MONITORED
+        or name.endswith((".RunConfig", ".npu_run_config_init"))
         for call in index.calls
         for name in index.resolve(call.func).names
     ) or any(

@@ -18,6 +18,8 @@ from npu_migrate.facts import (
 )
 from npu_migrate.migrations import precision_switches, sessions, vocabulary
 from npu_migrate.migrations.hand_scaling import HandScaling
+from npu_migrate.migrations.keras import has_own_session, main_block
+from npu_migrate.migrations.keras_training import KerasTraining
 from npu_migrate.migrations.known_failures.switches import switches
 from npu_migrate.migrations.npu_configs import NpuConfigs
 from npu_migrate.migrations.optimizers import Optimizers
@@ -79,11 +81,32 @@ def step_facts(index: Index, run: RunFacts) -> StepFacts:
 def _session_facts(index: Index, optimizers: Optimizers) -> SessionFacts:
     return SessionFacts(
         module=index.module,
-        configures=sessions.configures(index),
+        configures=sessions.configures(index) or bool(KerasTraining(index, optimizers).calls),
         sets_precision=precision_switches.sets_precision(index),
         switches=tuple(precision_switches.facts(index, optimizers)),
         npu_configs=tuple(NpuConfigs(index, optimizers).names()),
     )
+
+
+def keras_facts(index: Index, names: NameFacts) -> NameFacts:
+    """The same with where it trains through Keras, and what it would run of other files."""
+    is_main = main_block(index.tree) is not None
+    return replace(
+        names,
+        keras_trainers=_keras_trainers(index),
+        main_mentions=_mentions(index) if is_main else frozenset(),
+    )
+
+
+def _keras_trainers(index: Index) -> FrozenSet[str]:
+    training = KerasTraining(index, Optimizers(index))
+    return frozenset() if not training.calls or has_own_session(index) else training.trainers()
+
+
+def _mentions(index: Index) -> FrozenSet[str]:
+    """The names of other files that a file mentions."""
+    names = {name for chain in index.chains for name in index.resolve(chain).names}
+    return frozenset(name for name in names if name.startswith(":"))
 
 
 def _scaling_functions(index: Index) -> List[ScalingFunction]:

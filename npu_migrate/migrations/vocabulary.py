@@ -103,6 +103,10 @@ RUN_CONFIG_INIT = "npu_bridge.npu_init.npu_run_config_init"
 CONFIG_PROTO = "npu_bridge.npu_init.npu_config_proto"
 NPU_RUN_CONFIG = BRIDGE + "npu_config.NPURunConfig"
 NPU_ESTIMATOR = BRIDGE + "npu_estimator.NPUEstimator"
+KERAS_SESSION = "npu_bridge.npu_init.set_keras_session_npu_config"
+KERAS_SESSIONS = frozenset((KERAS_SESSION, "tensorflow.keras.backend.set_session"))
+"""What gives Keras the session that it runs in."""
+CLOSE_SESSION = "npu_bridge.npu_init.close_session"
 MODEL_TO_ESTIMATOR = "tensorflow.keras.estimator.model_to_estimator"
 MODEL_TO_NPU_ESTIMATOR = BRIDGE + "keras_to_npu.model_to_npu_estimator"
 

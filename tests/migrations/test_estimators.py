@@ -225,6 +225,26 @@ def test_text_that_is_replaced_in_a_loop_is_no_configuration():
     )
 
 
+@pytest.mark.parametrize("style", ["helpers", "classes"])
+def test_mixed_precision_that_the_script_switches_on_is_set(style):
+    outcome = migrate(
+        with_tf("""
+            import os
+
+            os.environ["TF_ENABLE_AUTO_MIXED_PRECISION"] = "1"
+            rc = tf.estimator.RunConfig()
+            e = tf.estimator.Estimator(fn, config=rc)
+            f = tf.estimator.Estimator(fn)
+        """),
+        estimator=style,
+    )
+    plain = {"helpers": ["npu_run_config_init(run_config=rc)", "npu_run_config_init()"]}
+    given = plain.get(style, ["rc", "NPURunConfig()"])
+    for config in given:
+        assert f'config=set_precision_mode({config}, "mixed_float16"))' in outcome.text
+    assert outcome.left == []
+
+
 # The style of classes -----------------------------------------------------------------------------
 
 

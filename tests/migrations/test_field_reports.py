@@ -684,7 +684,7 @@ def test_keras_model_with_a_loss_scaling_optimizer():
             opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(  #! NPU108
                 tf.train.AdamOptimizer(1e-3))
             m.compile(loss="mse", optimizer=opt)
-            m.fit(x, y, epochs=1)
+            m.fit(x, y, epochs=1)  #! NPU441
         """)
     )
     assert outcome.findings[0].status.value == "unsupported"
