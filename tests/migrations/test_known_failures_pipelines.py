@@ -1,6 +1,6 @@
 """What an input pipeline must not use on the NPU (NPU702, NPU703, NPU704)."""
 
-from support import left_as_marked, migrate, untouched, with_tf
+from support import left_as_marked, migrate, untouched, with_bridge, with_tf
 
 
 def test_lookup_tables_in_a_dataset():
@@ -169,3 +169,31 @@ def test_a_pipeline_that_stays_on_the_host_may_shuffle():
             return tf.data.TFRecordDataset(files).shuffle(10 ** 7)
         """)
     )
+
+
+def test_values_that_are_made_of_themselves():
+    """Nothing of this is a fault; it must come to an end."""
+    outcome = migrate(
+        with_bridge("""
+        import functools
+        from npu_migrate.runtime import ops_adapter as hvd
+
+        def build(dataset, parse, its, x, n, steps, shapes, eps=1e-8):
+            size = 10
+            while n:
+                dataset = dataset.map(parse).shuffle(size)
+                parse = functools.partial(parse, n)
+                size = size * 2
+                its = [it for it in its]
+                init = [init, tf.global_variables_initializer(), [it.initializer for it in its]]
+                steps = steps if hvd.rank() == 0 else None
+                shapes = [shapes]
+                eps = eps + eps
+                x = x / (tf.reduce_sum(x) + eps)
+                x = x if hvd.rank() else tf.while_loop(parse, parse, x, shape_invariants=shapes)
+            tf.estimator.RunConfig(save_checkpoints_steps=steps)
+            tf.Session().run(init)
+            return NPULossScaleOptimizer(x, FixedLossScaleManager(8)), dataset
+        """)
+    )
+    assert outcome.of("NPU704") == []

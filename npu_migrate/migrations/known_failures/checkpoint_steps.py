@@ -1,7 +1,7 @@
 """``save_checkpoints_steps=None`` on the ranks that save nothing (NPU708)."""
 
 import ast
-from typing import Iterator, Set
+from typing import FrozenSet, Iterator, Set
 
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.known_failures.ranks import depends_on_rank
@@ -44,16 +44,21 @@ def _judge(context: Context, choice: ast.IfExp) -> None:
     context.report("no-checkpoint-steps", choice, *edits, status=status, symbol=KEYWORD)
 
 
-def _serves_steps(context: Context, value: ast.expr) -> bool:
+def _serves_steps(
+    context: Context, value: ast.expr, seen: FrozenSet[ast.AST] = frozenset()
+) -> bool:
     """Whether a value becomes the number of steps and nothing else."""
+    if value in seen:
+        return True
+    seen = seen | {value}
     parent = context.index.parents[value]
     if isinstance(parent, ast.keyword):
         return parent.arg == KEYWORD
     if isinstance(parent, ast.IfExp):
-        return parent.test is not value and _serves_steps(context, parent)
+        return parent.test is not value and _serves_steps(context, parent, seen)
     if not isinstance(parent, ast.Assign) or parent.value is not value:
         return False
     bindings = context.index.statement_bindings(parent)
     reads = [read for binding in bindings for read in context.index.reads(binding)]
     names_only = all(isinstance(target, ast.Name) for target in parent.targets)
-    return names_only and all(_serves_steps(context, read) for read in reads)
+    return names_only and all(_serves_steps(context, read, seen) for read in reads)

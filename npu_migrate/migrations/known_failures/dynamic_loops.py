@@ -1,7 +1,7 @@
 """Loops over shapes that change, with the control flow of TensorFlow 1 (NPU709)."""
 
 import ast
-from typing import Iterator
+from typing import FrozenSet, Iterator
 
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.known_failures.switches import CONTROL_FLOW_V2
@@ -33,11 +33,15 @@ def _leaves_open(context: Context, optimizers: Optimizers, shapes: ast.expr) -> 
     )
 
 
-def _parts(optimizers: Optimizers, shapes: ast.expr) -> Iterator[ast.AST]:
+def _parts(
+    optimizers: Optimizers, shapes: ast.expr, seen: FrozenSet[ast.AST] = frozenset()
+) -> Iterator[ast.AST]:
     """The values that the shapes are written as, also each by a name of its own."""
     for producer in optimizers.producers(shapes):
+        if producer in seen:
+            continue
         if isinstance(producer, (ast.List, ast.Tuple)):
             for item in producer.elts:
-                yield from _parts(optimizers, item)
+                yield from _parts(optimizers, item, seen | {producer})
         elif isinstance(producer, ast.AST):
             yield producer

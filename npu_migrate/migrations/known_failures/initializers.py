@@ -1,7 +1,7 @@
 """Variables and a dataset's iterator that are initialised in one run (NPU701)."""
 
 import ast
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, FrozenSet, List, Optional, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
@@ -131,11 +131,14 @@ class Initializers:
             return VARIABLES
         return TABLES if self.context.is_named(node.func, TABLE_INITIALIZERS) else OTHER
 
-    def _owner(self, owner: ast.expr) -> str:
+    def _owner(self, owner: ast.expr, seen: FrozenSet[ast.AST] = frozenset()) -> str:
         """What ``owner.initializer`` initialises."""
+        if owner in seen:
+            return OTHER
+        seen = seen | {owner}
         for producer in self.optimizers.producers(owner):
             if isinstance(producer, Binding) and producer.iterates and producer.value is not None:
-                return self._owner_in(producer.value)
+                return self._owner_in(producer.value, seen)
             if not isinstance(producer, ast.Call):
                 continue
             if self.context.is_named(producer.func, vocabulary.VARIABLES):
@@ -146,13 +149,13 @@ class Initializers:
                 return ITERATOR
         return ITERATOR if self._is_called_iterator(owner) else OTHER
 
-    def _owner_in(self, many: ast.expr) -> str:
+    def _owner_in(self, many: ast.expr, seen: FrozenSet[ast.AST]) -> str:
         """What the elements of a list, one after the other, initialise."""
         for producer in self.optimizers.producers(many):
             if isinstance(producer, ast.ListComp):
-                return self._owner(producer.elt)
+                return self._owner(producer.elt, seen)
             if isinstance(producer, (ast.List, ast.Tuple)) and producer.elts:
-                return self._owner(producer.elts[0])
+                return self._owner(producer.elts[0], seen)
         return ITERATOR if self._is_called_iterator(many) else OTHER
 
     def _is_called_iterator(self, owner: ast.expr) -> bool:

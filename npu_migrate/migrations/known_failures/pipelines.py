@@ -1,11 +1,11 @@
 """The functions that a file hands to datasets: they run on the host, in a graph of their own."""
 
 import ast
-from typing import Dict, Iterator, List, NamedTuple, Set, Union
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Union
 
 from npu_migrate.migrations.context import argument
 from npu_migrate.migrations.optimizers import Optimizers, Producer
-from npu_migrate.names import FUNCTIONS, Binding, FunctionNode, Index, dotted, parameters
+from npu_migrate.names import FUNCTIONS, Binding, FunctionNode, Index, parameters
 
 Function = Union[FunctionNode, ast.Lambda]
 
@@ -81,33 +81,43 @@ class Pipelines:
 
     def makes_dataset(self, call: ast.Call) -> bool:
         """Whether a call makes a dataset, or another of one, as far as names tell."""
-        names = self.index.resolve(call.func).names
-        if names:
-            return any(name.startswith(DATASETS) for name in names)
-        function = call.func
-        if not isinstance(function, ast.Attribute) or function.attr not in METHODS:
-            return False
-        return self._is_dataset(function.value)
-
-    def _is_dataset(self, node: ast.expr) -> bool:
-        producers = self._optimizers.producers(node)
-        if any(isinstance(p, ast.Call) and self.makes_dataset(p) for p in producers):
-            return True
-        return self.is_called_dataset(node) and all(isinstance(p, Binding) for p in producers)
+        roots = self._roots(call)
+        return any(self._is_maker(root) for root in roots) or (
+            bool(roots) and all(_is_called_dataset(root) for root in roots)
+        )
 
     def is_assumed(self, call: ast.Call) -> bool:
         """Whether a dataset is one only by what a parameter is called."""
-        names = self.index.resolve(call.func).names
-        if names or not isinstance(call.func, ast.Attribute):
-            return False
-        producers = self._optimizers.producers(call.func.value)
-        calls = [p for p in producers if isinstance(p, ast.Call) and self.makes_dataset(p)]
-        return not calls or any(self.is_assumed(p) for p in calls)
+        return not all(self._is_maker(root) for root in self._roots(call))
 
-    def is_called_dataset(self, node: ast.expr) -> bool:
-        """The convention for parameters that take datasets."""
-        name = dotted(node).rpartition(".")[2].lower()
-        return name in ("ds", "d") or "dataset" in name
+    def _is_maker(self, root: Producer) -> bool:
+        return isinstance(root, ast.Call) and any(
+            name.startswith(DATASETS) for name in self.index.resolve(root.func).names
+        )
+
+    def _roots(self, call: ast.Call) -> List[Producer]:
+        """What the chains of methods begin with that a call may end."""
+        found: Dict[Producer, None] = {}
+        pending: List[Producer] = [call]
+        seen: Set[Producer] = set()
+        while pending:
+            producer = pending.pop(0)
+            if producer in seen:
+                continue
+            seen.add(producer)
+            receiver = self._receiver(producer)
+            if receiver is None:
+                found[producer] = None
+            else:
+                pending += self._optimizers.producers(receiver)
+        return list(found)
+
+    def _receiver(self, producer: Producer) -> Optional[ast.expr]:
+        """The dataset that a method makes another one of."""
+        function = producer.func if isinstance(producer, ast.Call) else None
+        if not isinstance(function, ast.Attribute) or function.attr not in METHODS:
+            return None
+        return None if self.index.resolve(function).names else function.value
 
     def _handed_over(self, call: ast.Call) -> List[ast.expr]:
         """The arguments of a call that the dataset may run."""
@@ -118,8 +128,10 @@ class Pipelines:
             return call.args + [k.value for k in call.keywords]
         return []
 
-    def _functions(self, value: ast.expr) -> List[Function]:
+    def _functions(self, value: ast.expr, seen: FrozenSet[ast.AST] = frozenset()) -> List[Function]:
         """The function that a value is, also behind ``functools.partial``."""
+        if value in seen:
+            return []
         named = self.index.function_named(value)
         if named is not None:
             return [named]
@@ -129,7 +141,7 @@ class Pipelines:
                 found.append(producer)
             elif isinstance(producer, ast.Call) and producer.args:
                 if self.index.resolve(producer.func).sole == "functools.partial":
-                    for function in self._functions(producer.args[0]):
+                    for function in self._functions(producer.args[0], seen | {value}):
                         self._partials.setdefault(function, []).append(producer)
                         found.append(function)
         return found
@@ -159,3 +171,11 @@ class Pipelines:
         partials = self._partials.get(function, ())
         found = [argument(partial, position + 1, binding.name) for partial in partials]
         return [value for value in found if value is not None]
+
+
+def _is_called_dataset(root: Producer) -> bool:
+    """The convention for parameters that take datasets."""
+    if not isinstance(root, Binding) or not root.parameter:
+        return False
+    name = root.name.lower()
+    return name in ("ds", "d") or "dataset" in name
