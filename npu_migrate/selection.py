@@ -7,7 +7,7 @@ before. Their rules are therefore always judged, and their changes are done all 
 
 import re
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import FrozenSet, Iterable, Iterator, List, Tuple
+from typing import FrozenSet, Iterable, Iterator, List, Sequence, Tuple
 
 from npu_migrate.plan import AddImport, Edit, Finding, Plan
 from npu_migrate.rules import Rules
@@ -32,7 +32,7 @@ class Selection:
         """The chosen findings of a plan, and the edits that can be done without the others."""
         chosen = [finding for finding in plan.findings if finding.code in self.codes]
         if not self.missing:
-            return replace(plan, findings=chosen)
+            return replace(plan, findings=chosen, edits=_without_unread(plan))
         kept = Plan([self._left(finding) for finding in chosen])
         kept.edits = [
             edit
@@ -63,7 +63,21 @@ def is_coupled(code: str) -> bool:
     return code.startswith(TOGETHER)
 
 
-def _imports_for(edits: List[Edit], plan: Plan) -> List[AddImport]:
+def _without_unread(plan: Plan) -> List[Edit]:
+    """The edits of a plan without the imports for new code that no judged rule put in."""
+    others = [edit for edit in plan.edits if not isinstance(edit, AddImport)]
+    read = _imports_for(others, plan)
+    return [
+        edit
+        for number, edit in enumerate(plan.edits)
+        if not isinstance(edit, AddImport)
+        or number in plan.owners
+        or edit.module == "tensorflow"  # the script itself reads it
+        or edit in read
+    ]
+
+
+def _imports_for(edits: Sequence[Edit], plan: Plan) -> List[AddImport]:
     """The imports of a plan that the code of ``edits`` reads."""
     words = {word for text in _texts(edits) for word in re.findall(r"\w+", text)}
     imports = [edit for edit in plan.edits if isinstance(edit, AddImport)]

@@ -116,3 +116,9 @@ def test_a_family_beside_the_default_rules() -> None:
     assert {f.code for f in result.findings} == {"NPU101", "NPU501"}
     assert b"npu_ops.dropout(loss, 0.9)" in result.after
     assert run(SCALED, extend_select=("NPU5",)).after == run(SCALED).after
+
+
+def test_what_is_not_selected_leaves_no_import() -> None:
+    code = REPLACED + b"with tf.Session() as session:\n    session.run(loss)\n"
+    assert b"npu_init" in run(code, extend_select=("NPU5",)).after
+    assert b"npu_init" not in run(code, select=("NPU5",)).after
