@@ -43,7 +43,7 @@ from npu_migrate.rules import Rule, Rules
 from npu_migrate.scan import Scan, Scanner
 from npu_migrate.scripts import OtherLanguage, Script, read_script
 from npu_migrate.selection import Selection, is_coupled, judged
-from npu_migrate.sources import Source, SourceError, decode, is_project_file, parse
+from npu_migrate.sources import Source, SourceError, decode, is_notebook, is_project_file, parse
 
 _LINE_END = re.compile("\r\n|\r|\n")
 
@@ -89,14 +89,17 @@ def migrate(
     """
     scripts = [source for source in sources if not is_project_file(source.path)]
     results = {r.path: r for r in _migrate_scripts(scripts, rules, options, advance)}
-    if len(scripts) < len(sources):
-        from npu_migrate.project_files.examine import examine
+    others = [source for source in sources if is_project_file(source.path)]
+    notebooks = [source for source in scripts if is_notebook(source.path)]
+    if others or notebooks:
+        from npu_migrate.project_files.examine import examine, with_commands
 
         chosen = rules.select(options.select, options.ignore)
-        for source in sources:
-            if is_project_file(source.path):
-                results[source.path] = examine(source, chosen)
-                advance()
+        for source in notebooks:
+            results[source.path] = with_commands(results[source.path], chosen)
+        for source in others:
+            results[source.path] = examine(source, chosen)
+            advance()
     return [results[source.path] for source in sources]
 
 

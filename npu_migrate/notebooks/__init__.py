@@ -3,6 +3,7 @@
 ============ ==================================================================
 ``document`` the JSON text: where the sources of code cells stand in it
 ``magics``   a cell's lines that IPython understands and Python does not
+``commands`` what a cell tells the shell
 ``script``   all cells as one script, in which each cell keeps its place
 ============ ==================================================================
 """

@@ -56,9 +56,14 @@ class Python:
         return before + magic + line[found.end() :]
 
 
+def split_lines(cell: str) -> List[str]:
+    """The lines of a cell, with their ends."""
+    return _LINE.findall(cell)
+
+
 def to_python(cell: str) -> Python:
     """A cell with calls in place of all that only IPython understands."""
-    lines = _LINE.findall(cell)
+    lines = split_lines(cell)
     head = _head(lines)
     result = Python(cell, "".join(lines[:head]))
     if any(magic not in _WITH_PYTHON for magic in _cell_magics(lines[:head])):

@@ -3,14 +3,15 @@
 import os
 import re
 from collections import defaultdict
-from typing import Iterator
+from dataclasses import replace
+from typing import Iterable, Iterator, Tuple
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.plan import Finding
 from npu_migrate.project_files import devices, launching, requirements
 from npu_migrate.project_files.finding import Found
 from npu_migrate.project_files.shell import Script
 from npu_migrate.results import FileResult
-from npu_migrate.rules import Rules
+from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import Source, SourceError
 
 _INSTRUCTION = re.compile(r"^[ \t]*(RUN|CMD|ENTRYPOINT|ENV|FROM|ARG|[A-Z]{3,})\b", re.MULTILINE)
@@ -24,28 +25,44 @@ def examine(source: Source, rules: Rules) -> FileResult:
     except SourceError as error:
         return FileResult(source.path, b"", b"", error=error)
     text = data.decode("utf-8", "replace")
+    found = _found(os.path.basename(source.path), text)
+    return FileResult(source.path, data, data, _findings(source.path, found, rules))
+
+
+def with_commands(result: FileResult, rules: Rules) -> FileResult:
+    """The result of a notebook, with what its shell commands are found to do."""
+    from npu_migrate.notebooks.commands import shell_cells
+
+    if result.error is not None or result.skipped:
+        return result
+    findings = result.findings
+    for cell, text, sign in shell_cells(result.path, result.before):
+        for finding in _findings(result.path, _in_shell(text), rules):
+            remedy = re.sub("^write: (?:export )?", f"write: {sign}", finding.remedy)
+            findings += (replace(finding, cell=cell, remedy=remedy if sign else finding.remedy),)
+    ordered = sorted(findings, key=lambda f: (f.cell, f.line, f.column, f.code))
+    return replace(result, findings=tuple(ordered))
+
+
+def _findings(path: str, found: Iterable[Found], rules: Rules) -> Tuple[Finding, ...]:
     by_name = {rule.name: rule for rule in rules.by_code.values()}
-    findings = []
-    for found in _found(os.path.basename(source.path), text):
-        rule = by_name.get(found.rule)
-        if rule is None:
-            continue
-        details = defaultdict(str, {"symbol": found.symbol, "name": found.symbol, **found.details})
-        findings.append(
-            Finding(
-                rule.code,
-                rule.name,
-                source.path,
-                found.line,
-                found.column,
-                found.symbol,
-                rule.status,
-                rule.message.format_map(details),
-                remedy="" if rule.status is Status.NOTE else rule.remedy.format_map(details),
-            )
-        )
-    findings.sort(key=lambda f: (f.line, f.column, f.code))
-    return FileResult(source.path, data, data, tuple(findings))
+    findings = [_finding(path, one, by_name[one.rule]) for one in found if one.rule in by_name]
+    return tuple(sorted(findings, key=lambda f: (f.line, f.column, f.code)))
+
+
+def _finding(path: str, found: Found, rule: Rule) -> Finding:
+    details = defaultdict(str, {"symbol": found.symbol, "name": found.symbol, **found.details})
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        path=path,
+        line=found.line,
+        column=found.column,
+        symbol=found.symbol,
+        status=rule.status,
+        message=rule.message.format_map(details),
+        remedy=rule.remedy.format_map(details) if rule.status.is_left else "",
+    )
 
 
 def _found(name: str, text: str) -> Iterator[Found]:

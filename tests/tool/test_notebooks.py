@@ -299,3 +299,34 @@ def test_a_notebook_keeps_its_mode(folder, run):
     path.chmod(0o640)
     run("train.ipynb")
     assert os.stat(str(path)).st_mode & 0o777 == 0o640
+
+
+def test_shell_commands_are_looked_at(migrated):
+    text = notebook(
+        IMPORTS,
+        "x = 1\nif x:\n    !CUDA_VISIBLE_DEVICES=3 python t.py\n"
+        "log = !mpirun -np 2 \\\n   python t.py",
+        "%env CUDA_VISIBLE_DEVICES=1\n!pip install -q tensorflow-gpu==1.15",
+        "%%bash\nhorovodrun -np 2 python t.py",
+        "%%writefile run.sh\nhorovodrun -np 2 python t.py",
+        "s = '''\n!mpirun -np 2 python t.py\n'''",
+    )
+    after, outcome = migrated(text, "--format", "json", status=1)
+    assert sources(after)[1:] == sources(text)[1:]
+    found = json.loads(outcome.out)["findings"]
+    left = [(f["cell"], f["line"], f["column"], f["code"]) for f in found[1:]]
+    assert left == [
+        (2, 3, 6, "NPU681"),
+        (2, 4, 8, "NPU281"),
+        (3, 1, 6, "NPU681"),
+        (3, 2, 17, "NPU981"),
+        (4, 2, 1, "NPU281"),
+    ]
+    _, outcome = migrated(text, "--check", status=1)
+    for line in (
+        "    write: !ASCEND_DEVICE_ID=3 npu-run t.py\n",
+        "    write: !npu-run -np 2 t.py\n",
+        "    write: %env ASCEND_DEVICE_ID=1\n",
+        "    write: npu-run -np 2 t.py\n",
+    ):
+        assert line in outcome.out
