@@ -335,3 +335,18 @@ def test_a_keras_model_becomes_an_estimator():
     assert line_of(classes(script), "e = ") == (
         "e = model_to_npu_estimator(model, None, None, 'd', config=rc, checkpoint_format='saver')"
     )
+
+
+def test_a_text_that_is_replaced_in_a_loop_is_no_configuration():
+    untouched(
+        with_tf("""
+        def clean(text, words):
+            for word in words:
+                text = text.replace(word, '')
+            return text
+
+        def train(model_fn):
+            return clean
+        """)
+        + "# tf.estimator.RunConfig\n"
+    )
