@@ -39,7 +39,6 @@ CONCERNED = (
     "cupy",
     "nvtx",
     "GPUtil",
-    "nvidia.dali",
     "install_requires",
     "extras_require",
     "set_start_method",
@@ -52,6 +51,7 @@ CONCERNED = (
 
 IN_MODULES = {
     "grad": ("gradients(",),
+    "nvidia": ("dali",),
     "variables_initializer": (".initializer", "make_initializer"),
     "initialize_all_variables": (".initializer", "make_initializer"),
     "ataset": ("ariable(", "global_step", "backend", ".shuffle(", "shuffle_and_repeat("),

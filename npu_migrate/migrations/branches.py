@@ -2,11 +2,11 @@
 
 import ast
 import itertools
-from typing import Optional
+from typing import Optional, Union
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.paths import arm
-from npu_migrate.names import Index, dotted, leaves, literal
+from npu_migrate.names import Binding, Index, dotted, leaves, literal
 
 
 def never_taken(index: Index, node: ast.AST) -> bool:
@@ -14,13 +14,13 @@ def never_taken(index: Index, node: ast.AST) -> bool:
     child = node
     for ancestor in index.ancestors(node):
         if isinstance(ancestor, (ast.If, ast.IfExp)):
-            value = _value(index, ancestor.test)
+            value = value_on_npu(index, ancestor.test)
             if value is not None and arm(ancestor, child) == ("orelse" if value else "body"):
                 return True
         if isinstance(ancestor, ast.BoolOp):
             stops = not isinstance(ancestor.op, ast.And)
             before = itertools.takewhile(lambda value: value is not child, ancestor.values)  # noqa: B023
-            if any(_value(index, value) is stops for value in before):
+            if any(value_on_npu(index, value) is stops for value in before):
                 return True
         if isinstance(child, ast.stmt) and _after_the_end(index, child):
             return True
@@ -33,30 +33,31 @@ def _after_the_end(index: Index, statement: ast.stmt) -> bool:
     place = index.places[statement]
     for earlier in place.block[: place.position]:
         if isinstance(earlier, ast.If):
-            value = _value(index, earlier.test)
+            value = value_on_npu(index, earlier.test)
             if value is not None and leaves(earlier.body if value else earlier.orelse):
                 return True
     return False
 
 
-def _value(index: Index, test: ast.expr) -> Optional[bool]:
+def value_on_npu(index: Index, test: ast.expr) -> Optional[bool]:
     """What a condition is on the NPU; ``None`` where that can't be told."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        value = _value(index, test.operand)
+        value = value_on_npu(index, test.operand)
         return None if value is None else not value
     if isinstance(test, ast.BoolOp):
-        values = {_value(index, value) for value in test.values}
+        values = {value_on_npu(index, value) for value in test.values}
         decides = not isinstance(test.op, ast.And)
         return decides if decides in values else values.pop() if len(values) == 1 else None
-    sources = [source for source in index.producers(test) if isinstance(source, ast.expr)]
-    if any(literal(source) is True for source in sources):
+    sources = index.producers(test)
+    if any(isinstance(source, ast.expr) and literal(source) is True for source in sources):
         return None
-    if any(_is_false(index, source) for source in (test, *sources)):
+    is_false = _is_false(index, test) or all(_is_false(index, source) for source in sources)
+    return False if is_false else None
+
+
+def _is_false(index: Index, test: Union[ast.expr, Binding]) -> bool:
+    if isinstance(test, Binding):
         return False
-    return None
-
-
-def _is_false(index: Index, test: ast.expr) -> bool:
     if isinstance(test, ast.Call):
         if index.resolve(test.func).names & vocabulary.EAGERLY:
             return True

@@ -40,6 +40,8 @@ OF_A_JOB = re.compile(r"/job:(?!localhost)", re.IGNORECASE)
 SURE = re.compile(r"/|device:|.*:(\d+|%\w|\{\w*\})$", re.IGNORECASE)
 """What is the name of a GPU wherever it stands, and not the beginning of some message."""
 
+OTHER_DEVICE = re.compile(r"cpu|tpu:|/job:", re.IGNORECASE)
+
 OTHERS = ("tensorflow.distribute.", "tensorflow.contrib.distribute.", "horovod.", "npu_migrate.")
 """Functions whose devices other rules see to."""
 
@@ -315,18 +317,20 @@ class Devices:
 
     def _may_be_gpu(self, producer: Union[ast.expr, Binding], devices: List[ast.expr]) -> bool:
         if isinstance(producer, Binding):
-            return producer.parameter and self._has_no_default(producer)
+            is_cpu = "cpu" in producer.name.lower()
+            return producer.parameter and not is_cpu and self._has_no_default(producer)
         if producer in devices or is_none(producer) or isinstance(producer, ast.Lambda):
             return False
         if isinstance(literal(producer), str):
             return False
         if isinstance(producer, ast.Attribute) and producer.attr == "device":
             return dotted(producer).rpartition(".")[0] in SETTINGS
+        if any(_names_no_gpu(node) for node in ast.walk(producer)):
+            return False
         if isinstance(producer, ast.Call):
             names = self.index.resolve(producer.func).names
             return not names or any(n.startswith("builtins.") for n in names)
-        text = next((str(literal(n)) for n in ast.walk(producer) if literal(n)), "").lower()
-        return "cpu" not in text and "job:" not in text and not self._is_function(producer)
+        return not self._is_function(producer)
 
     def _has_no_default(self, binding: Binding) -> bool:
         arguments = getattr(binding.scope.node, "args", None)
@@ -337,7 +341,15 @@ class Devices:
         return binding.name in names[: len(names) - optional]
 
     def _is_function(self, node: ast.expr) -> bool:
-        return self.index.function_named(node) is not None or bool(self.index.resolve(node).names)
+        names = self.index.resolve(node).names
+        is_flag = any(".FLAGS." in name for name in names)
+        return self.index.function_named(node) is not None or (bool(names) and not is_flag)
+
+
+def _names_no_gpu(node: ast.AST) -> bool:
+    """Whether a part of a device's name, or a variable for it, says what it is: not a GPU."""
+    text = str(literal(node)) if isinstance(literal(node), str) else dotted(node)
+    return bool(OTHER_DEVICE.search(text))
 
 
 def _assigns_to_itself(statement: ast.stmt, call: ast.Call) -> bool:

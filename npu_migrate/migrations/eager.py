@@ -3,6 +3,7 @@
 import ast
 
 from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.branches import value_on_npu
 from npu_migrate.migrations.context import Context
 from npu_migrate.plan import Status
 
@@ -17,14 +18,14 @@ def run(context: Context) -> None:
 
 
 def _chooses(context: Context, call: ast.Call) -> bool:
-    """Whether the answer is the condition of an ``if`` neither of whose branches gives up."""
+    """Whether the answer is the condition of an ``if`` that does not give up then."""
     condition: ast.AST = call
     for ancestor in context.index.ancestors(call):
         if isinstance(ancestor, ast.IfExp):
             return ancestor.test is condition
         if isinstance(ancestor, ast.If):
-            blocks = (ancestor.body, ancestor.orelse)
-            raises = any(block and isinstance(block[-1], ast.Raise) for block in blocks)
+            taken = ancestor.body if value_on_npu(context.index, ancestor.test) else ancestor.orelse
+            raises = bool(taken) and isinstance(taken[-1], ast.Raise)
             return ancestor.test is condition and not raises
         if not isinstance(ancestor, (ast.BoolOp, ast.UnaryOp)):
             return False

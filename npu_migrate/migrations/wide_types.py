@@ -1,7 +1,7 @@
 """Types of tensors that the NPU does not compute with: float64 and complex numbers."""
 
 import ast
-from typing import AbstractSet, Iterator, Set, Tuple
+from typing import Iterator, Set, Tuple
 
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.host import Host
@@ -55,8 +55,8 @@ def _wide_type(context: Context, call: ast.Call) -> Tuple[str, bool]:
     if any(name.startswith("tensorflow.") for name in names):
         if any(name.startswith(ON_THE_HOST) for name in names):
             return "", True
-        found = next(_types(context, call, OF_TENSORFLOW | OF_NUMPY), "")
-        return found or _type_by_name(call), True
+        found = next(_types(context, call), None)
+        return found or (_type_by_name(call), True)
     if all(name.startswith(":") for name in names):  # the user's own, or not known
         types = [k.value for k in call.keywords if k.arg == "dtype"]
         resolved = {name for value in types for name in context.index.resolve(value).names}
@@ -64,11 +64,15 @@ def _wide_type(context: Context, call: ast.Call) -> Tuple[str, bool]:
     return "", True
 
 
-def _types(context: Context, call: ast.Call, known: AbstractSet[str]) -> Iterator[str]:
+def _types(context: Context, call: ast.Call) -> Iterator[Tuple[str, bool]]:
+    """The arguments that are, or may be, such a type."""
     for value in (*call.args, *(keyword.value for keyword in call.keywords)):
         items = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
         for item in items:
-            yield from sorted(context.index.resolve(item).names & known)
+            names = context.index.resolve(item).names
+            wide = names & (OF_TENSORFLOW | OF_NUMPY)
+            if wide:
+                yield sorted(wide)[0], wide == names
 
 
 def _type_by_name(call: ast.Call) -> str:

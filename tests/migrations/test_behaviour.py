@@ -510,3 +510,31 @@ def test_whole_script_runs(arguments, tmp_path):
     script = (CASES / "horovod_value.out.py").read_text(encoding="utf-8")
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
     npu_run(tmp_path, "script.py", *arguments)
+
+
+# Devices
+
+
+def test_what_was_on_a_gpu_is_placed_nowhere():
+    """Also inside of a block for the CPU, which would keep it from the NPU."""
+    text = """\
+import tensorflow as tf
+
+with tf.Graph().as_default() as graph:
+    with tf.device('/cpu:0'):
+        data = tf.constant([[2.]])
+        with tf.device('/gpu:0'):
+            doubled = data + data
+    with tf.device(lambda op: '/gpu:0' if op.type == 'MatMul' else '/cpu:0'):
+        product = tf.matmul(data, data)
+        rest = product - 1.
+    batches = tf.data.Dataset.from_tensors(3.)
+    batches = batches.apply(tf.data.experimental.prefetch_to_device('/gpu:0'))
+    batch = tf.data.make_one_shot_iterator(batches).get_next()
+"""
+    migrated = load(migrate(text).text)
+    assert (migrated.data.device, migrated.doubled.device) == ("/device:CPU:0", "")
+    assert (migrated.product.device, migrated.rest.device) == ("", "/cpu:0")
+    with tf.Session(graph=migrated.graph) as session:
+        fetched = session.run([migrated.doubled, migrated.rest, migrated.batch])
+    assert fetched == [[[4.0]], [[3.0]], 3.0]
