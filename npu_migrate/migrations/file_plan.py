@@ -61,6 +61,7 @@ def plan_file(context: Context) -> Plan:
     subclasses = Subclasses(context)
     subclasses.run()
     removal = Removal(context)
+    precision.remove_dummies(context, scaling.verdicts, removal)
     checks = FiniteChecks(context, optimizers, removal, subclasses.reported)
     checks.guards()
     step = GlobalStep(context, optimizers, moves, removal)

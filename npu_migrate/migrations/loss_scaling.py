@@ -7,7 +7,7 @@ vendor's classes of the same shape read a status register instead.
 import ast
 from typing import List, Optional, Sequence, Tuple
 
-from npu_migrate.migrations import nesting, vocabulary
+from npu_migrate.migrations import nesting, precision, vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.control_dependencies import MANAGER_NAME, ControlDependencies
 from npu_migrate.migrations.managers import Managers
@@ -51,6 +51,8 @@ class LossScaling:
             self._migrate(wrap)
         for wrap, verdict in verdicts.left.items():
             symbol = verdicts.symbol(wrap)
+            if verdict.rule == precision.DUMMY_RULE and precision.is_carried(self.context):
+                continue  # its work is done by the sessions, and it goes
             is_order = verdict.rule == nesting.RULE
             if is_order and self.nesting.can_move:
                 continue  # the averaging around it is reported

@@ -14,11 +14,14 @@ from npu_migrate.migrations.precision_switches import (
     sets_parameter,
     switches,
 )
+from npu_migrate.migrations.removal import Removal
+from npu_migrate.migrations.verdicts import Verdicts
 from npu_migrate.names import literal
 from npu_migrate.plan import Status
 from npu_migrate.precision_modes import MIXED_FLOAT16
 
 SESSION_RULE = "session-config"
+DUMMY_RULE = "graph-rewrite-trains-nothing"
 SWITCH_RULE = "auto-mixed-precision"
 SCALING_VARIABLE = "TF_ENABLE_AUTO_MIXED_PRECISION_LOSS_SCALING"
 NOTES = {
@@ -31,11 +34,10 @@ NOTES = {
 
 def run(context: Context) -> None:
     """Report the switches of TensorFlow's mixed precision in one file."""
-    program = context.run.precision_of(context.index.module)
-    carried = program.configured and SESSION_RULE in context.rules
+    is_set = context.run.precision_of(context.index.module).is_set
     for switch in switches(context.index):
-        if switch.followed and not program.is_set:
-            status = Status.MIGRATED if carried else Status.MANUAL
+        if switch.followed and not is_set:
+            status = Status.MIGRATED if is_carried(context) else Status.MANUAL
             notes = NOTES.get(switch.name, "")
             context.report(
                 SWITCH_RULE,
@@ -47,6 +49,23 @@ def run(context: Context) -> None:
     for switch in environment(context.index, (SCALING_VARIABLE,)):
         if switch.is_on:
             context.report("auto-loss-scaling-environment", switch.node, symbol=switch.name)
+
+
+def is_carried(context: Context) -> bool:
+    """Whether the program has sessions or Estimators that get what its switches say."""
+    program = context.run.precision_of(context.index.module)
+    known = all(switch.condition.known for switch in program.switches if not switch.followed)
+    return program.configured and known and SESSION_RULE in context.rules
+
+
+def remove_dummies(context: Context, verdicts: Verdicts, removal: Removal) -> None:
+    """Graph rewrites that train nothing go, with what only they read."""
+    for wrap, verdict in verdicts.left.items():
+        if verdict.rule == DUMMY_RULE and is_carried(context):
+            statement = context.index.statement(wrap)
+            symbol = vocabulary.GRAPH_REWRITE
+            if context.report(DUMMY_RULE, wrap, status=Status.MIGRATED, symbol=symbol):
+                removal.statement(statement)
 
 
 def around(context: Context, code: str, use: ast.AST) -> str:

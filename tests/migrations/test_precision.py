@@ -68,6 +68,25 @@ def test_without_a_session_a_person_must_set_it():
     assert outcome.left == [(2, "NPU132")]
 
 
+def test_a_rewrite_that_trains_nothing_goes_with_its_loss_scale():
+    text = with_tf(
+        f"""\
+        def evaluate(opt):
+            dummy = tf.no_op()
+            if FLAGS.amp:
+                scaler = tf.train.experimental.FixedLossScale(1)
+                dummy = {REWRITE}(opt, scaler)
+            return opt
+        FLAGS = tf.flags.FLAGS
+        sess = tf.Session()
+        """
+    )
+    outcome = migrate(text)
+    assert outcome.left == []
+    assert outcome.text.count("\n    # ") == 3
+    assert outcome.text.endswith(npu(f"{MIXED} if FLAGS.amp else None") + "\n")
+
+
 # Conditions -----------------------------------------------------------------------------------
 
 
