@@ -33,6 +33,9 @@ _CONSUMERS = {
     "EvalSpec": OTHER,
 }
 _ITERATORS = METHODS | {"make_one_shot_iterator", "make_initializable_iterator", "get_next"}
+_PASSING = ("apply", "zip", "concatenate", "make_initializer")
+"""Methods whose result is for what their arguments are for."""
+_DESCRIPTIONS = ("output_types", "output_shapes", "output_classes", "element_spec")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -55,6 +58,8 @@ class Purposes:
             return {around}
         parent = self.index.parents.get(node)
         if isinstance(parent, ast.Attribute):
+            if parent.attr in _DESCRIPTIONS:
+                return set()
             call = self.index.parents.get(parent)
             is_method = isinstance(call, ast.Call) and parent.attr in _ITERATORS
             return self._of(call, seen) if is_method and call is not None else {UNKNOWN}
@@ -81,36 +86,30 @@ class Purposes:
         last = getattr(call.func, "attr", getattr(call.func, "id", ""))
         if last in _CONSUMERS:
             return {_CONSUMERS[last]}
-        passes = last in ("apply", "zip", "concatenate") or "functools.partial" in names
+        passes = last in _PASSING or "functools.partial" in names
         if passes or any(name.startswith("tensorflow.data.") for name in names):
             return self._of(call, seen)
         return {UNKNOWN}
 
     def _assigned(self, statement: ast.Assign, seen: Set[ast.AST]) -> Set[str]:
+        """What a variable is for: by its uses, and by what it is called."""
+        names = [getattr(target, "attr", getattr(target, "id", "")) for target in statement.targets]
+        return _with_name(self._used(statement, seen), names[0])
+
+    def _used(self, statement: ast.stmt, seen: Set[ast.AST]) -> Set[str]:
+        """What the reads of all that a statement binds are for."""
         found: Set[str] = set()
-        for target in statement.targets:
-            name = getattr(target, "attr", getattr(target, "id", ""))
-            named = _named(name)
-            if named:
-                return {named, BY_NAME}
         for binding in self.index.statement_bindings(statement):
             for read in self.index.reads(binding):
                 found |= self._of(read, seen)
-        return found or {UNKNOWN}
+        return found
 
     def _of_function(self, function: FunctionNode, seen: Set[ast.AST]) -> Set[str]:
         """What the result of a function is for: by who takes it, and by what it is called."""
         if function in seen:
             return set()
         seen.add(function)
-        found: Set[str] = set()
-        for binding in self.index.statement_bindings(function):
-            for read in self.index.reads(binding):
-                found |= self._of(read, seen)
-        named = _named(function.name)
-        if not named:
-            return found or {UNKNOWN}
-        return (found - {UNKNOWN}) | {named} | (set() if named in found else {BY_NAME})
+        return _with_name(self._used(function, seen), function.name)
 
     def around(self, node: ast.AST) -> str:
         """What the conditions say under which a node runs; empty where they say nothing."""
@@ -214,6 +213,14 @@ def _named(name: str) -> str:
     if is_training is is_other:
         return ""
     return TRAINING if is_training else OTHER
+
+
+def _with_name(found: Set[str], name: str) -> Set[str]:
+    """What the uses of a thing and its name say together."""
+    named = _named(name)
+    if not named:
+        return found or {UNKNOWN}
+    return (found - {UNKNOWN}) | {named} | (set() if named in found else {BY_NAME})
 
 
 def _last(test: ast.expr) -> str:

@@ -109,6 +109,11 @@ TRAINING = {
 
     estimator.train(functools.partial(input_fn, 'a'))
     """,
+    "by what an iterator's initialiser is called": f"""
+    data = {MADE}.batch(8)
+    iterator = tf.data.Iterator.from_structure(data.output_types)
+    start_training = iterator.make_initializer(data)
+    """,
     "with its keyword": f"""
     def train_fn(files):
         ds = {MADE}
@@ -202,6 +207,11 @@ UNDECIDED = {
         return {MADE}.batch(8)
 
     estimator.evaluate(train_input_fn)
+    """,
+    "a training set that is evaluated": f"""
+    train_set = {MADE}.batch(8)
+    model.fit(train_set)
+    model.evaluate(train_set)
     """,
     "repeated in training alone": f"""
     def input_fn(files, repeat):
