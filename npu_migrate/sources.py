@@ -200,7 +200,8 @@ _PROJECT_FILE = re.compile(
     r"|(.*[-_.])?requirements([-_.].*)?\.txt$"
     r"|(pyproject\.toml|setup\.cfg|Pipfile)$"
     r"|(conda|env)[\w.-]*\.ya?ml$"
-    r"|(.+\.)?Dockerfile(\..+)?$",
+    r"|(.+\.)?Dockerfile(\..+)?$"
+    r"|(GNU)?Makefile$|.+\.mk$",
     re.IGNORECASE,
 )
 

@@ -15,6 +15,7 @@ from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import Source, SourceError
 
 _INSTRUCTION = re.compile(r"^[ \t]*(RUN|CMD|ENTRYPOINT|ENV|FROM|ARG|[A-Z]{3,})\b", re.MULTILINE)
+_RECIPE = re.compile(r"^(\t[@+-]*)?.*(?:\\\r?\n.*)*", re.MULTILINE)
 _DEVICES = re.compile(r"^([ \t]*)ENV([ \t]+)CUDA_VISIBLE_DEVICES[ \t]+", re.MULTILINE)
 
 
@@ -75,6 +76,8 @@ def _found(name: str, text: str) -> Iterator[Found]:
         yield from requirements.in_settings(text)
     elif lower.endswith(".txt"):
         yield from requirements.in_list(text)
+    elif lower.endswith(("makefile", ".mk")):
+        yield from _in_shell(_RECIPE.sub(_recipe, text))
     else:
         yield from requirements.in_dockerfile(text)
         yield from _in_shell(_as_shell(text))
@@ -91,6 +94,13 @@ def _as_shell(text: str) -> str:
     """The commands of a Dockerfile, each where it stands; other instructions go blank."""
     text = _DEVICES.sub(lambda match: match.group()[:-1].rstrip() + "=", text)
     return _INSTRUCTION.sub(_blank, text)
+
+
+def _recipe(match: "re.Match[str]") -> str:
+    """A line of a Makefile, with its continuations: a recipe, or nothing to the shell."""
+    text = match.group()
+    sign = match.group(1)
+    return " " * len(sign) + text[len(sign) :] if sign else "\n" * text.count("\n")
 
 
 def _blank(match: "re.Match[str]") -> str:

@@ -187,6 +187,16 @@ def test_packages_and_images(name):
     assert [(f.line, f.code) for f in examined(name, text)] == expected
 
 
+def test_recipes_of_a_makefile():
+    text = (
+        "N := 8\nLAUNCH = mpirun -np 2 python t.py\ntrain: data \\\n  more\n"
+        "\t@mpirun -np $(N) \\\n\t  python t.py --x $@\n\tnpu-run t.py\n"
+    )
+    (finding,) = examined("Makefile", text)
+    assert (finding.line, finding.column) == (5, 3)
+    assert finding.remedy == "write: npu-run -np $(N) t.py --x $@"
+
+
 def test_columns_point_at_the_package():
     (finding,) = examined("environment.yml", "dependencies:\n  - tensorflow-gpu\n")
     assert (finding.line, finding.column) == (2, 5)
