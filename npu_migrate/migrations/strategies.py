@@ -25,6 +25,10 @@ METHODS = frozenset(
 )
 """Methods of a strategy."""
 
+WHOLE = ("make_dataset_iterator", "make_input_fn_iterator")
+SHARDED = "experimental_distribute_dataset"
+"""Methods that deal data out; only the last does so under ``NPUStrategy``."""
+
 OF_CONFIGURATIONS = ("train_distribute", "eval_distribute")
 """Arguments of configurations that take a strategy, and are reported there."""
 
@@ -48,8 +52,8 @@ def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
         positions = [Argument(position) for position in reversed(range(len(call.args)))]
         arguments = [*positions, *(Argument(str(k.arg)) for k in call.keywords)]
         edit = EditCall(call, context.local(vocabulary.STRATEGY, call), tuple(arguments))
-        replicas = _replicas(context, optimizers, call)
-        if context.report(RULE, call, edit, strategy=name, replicas=replicas):
+        notes = _replicas(context, optimizers, call) + _iterators(context, optimizers, call)
+        if context.report(RULE, call, edit, strategy=name, notes=notes):
             for value in [call.func, *call.args, *(k.value for k in call.keywords)]:
                 context.discard(value)
 
@@ -98,3 +102,25 @@ def _replicas(context: Context, optimizers: Optimizers, call: ast.Call) -> str:
         f"; num_replicas_in_sync (line {places}) counts processes now, each of which takes whole "
         "batches: a batch size must not be multiplied by it"
     )
+
+
+def _iterators(context: Context, optimizers: Optimizers, call: ast.Call) -> str:
+    """What to say of the iterators whose data a strategy deals out."""
+    made = {
+        other.func.attr: other.lineno
+        for other in context.index.calls
+        if isinstance(other.func, ast.Attribute)
+        and other.func.attr in (*WHOLE, SHARDED)
+        and call in optimizers.producers(other.func.value)
+    }
+    notes = [
+        f"; {name} (line {made[name]}) gives each process all of the data: shard it by "
+        "ops_adapter.size() and ops_adapter.rank()"
+        for name in WHOLE
+        if name in made
+    ]
+    if SHARDED in made and any(
+        getattr(other.func, "attr", "") == "initialize" for other in context.index.calls
+    ):
+        notes.append("; an iterator of its data has initializer in place of initialize()")
+    return "".join(notes)

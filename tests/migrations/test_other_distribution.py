@@ -196,6 +196,22 @@ def test_number_of_replicas_is_named():
     assert "num_replicas_in_sync (line 5)" in outcome.messages("NPU216")
 
 
+def test_iterators_that_deal_out_otherwise_are_named():
+    outcome = left_as_marked(
+        with_tf("""
+        def train(step, data, session):
+            strategy = tf.distribute.MirroredStrategy()
+            one = strategy.make_dataset_iterator(data)
+            two = strategy.experimental_distribute_dataset(data).make_initializable_iterator()
+            session.run(two.initialize())
+            return strategy.experimental_run(step, one)
+        """)
+    )
+    said = outcome.messages("NPU216")
+    assert "make_dataset_iterator (line 5)" in said
+    assert "initializer in place of initialize()" in said
+
+
 def test_keras_under_a_strategy_is_left():
     untouched(
         with_tf("""
