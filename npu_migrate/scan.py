@@ -107,7 +107,7 @@ _AFTER = re.compile(rb"[ \t]*(\([^)]*\)|[^\n;]*)")
 _STRING = re.compile(rb"['\"]([\w/.]{1,200})['\"]")
 _FETCH = re.compile(rb"['\"]([^'\"\s]{1,200}:0)['\"]")
 _NAME = re.compile(r"[\w.]+|\*")
-_CLOSED = re.compile(rb"(\w+)\.close\b")
+_CLOSED = re.compile(rb"(\w+)\.(?:close|__exit__)\b")
 _TINY = re.compile(rb"\d\.?[eE]-(?:0?[89]|[1-9]\d)\b")
 """A number that is zero in float16, which matters where mixed precision may be on."""
 
@@ -140,7 +140,7 @@ class Scan:
     fetches: FrozenSet[str]
     """Names of tensors, as ``session.run`` and ``get_tensor_by_name`` take them."""
     closed: FrozenSet[str]
-    """Names on which ``close`` is called."""
+    """Names that have ``close`` called on them, or are left as a context."""
 
 
 class Scanner:

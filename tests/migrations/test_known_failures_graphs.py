@@ -150,6 +150,7 @@ def test_sessions_that_are_never_closed():
         "    def run(self):\n        with self.sess:\n            pass\n",
         "    def run(self):\n        atexit.register(self.sess.close)\n",
         "    def run(self):\n        close_session(self.sess)\n",
+        "    def __exit__(self, *args):\n        self.sess.__exit__(*args)\n",
         "def finish(trainer):\n    trainer.sess.close()\n",
     ],
 )

@@ -42,6 +42,19 @@ def test_lookup_tables_in_a_dataset():
     )
 
 
+def test_a_table_from_another_file_is_taken_by_its_name():
+    outcome = migrate(
+        with_tf("""
+        def build(dataset, vocab_table):
+            return dataset.map(lambda words: (vocab_table.lookup(words), tf.size(words)))
+
+        # HashTable
+        """)
+    )
+    (finding,) = outcome.of("NPU702")
+    assert finding.assumed and finding.line == 4
+
+
 def test_lookups_elsewhere():
     untouched(
         with_tf("""

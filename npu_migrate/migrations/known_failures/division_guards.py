@@ -64,7 +64,7 @@ class Guards:
         for producer in self.optimizers.producers(guarded):
             for other, constant in self._parts(producer):
                 value = self._number(constant)
-                if not _vanishes(value) or constant in self._reported:
+                if not vanishes(value) or constant in self._reported:
                     continue
                 if is_tensor or (other is not None and self._is_tensor(other, set())):
                     self._reported.add(constant)
@@ -122,7 +122,7 @@ class Guards:
         return any(name.endswith("Optimizer") for name in self.context.index.resolve(base).names)
 
 
-def _vanishes(value: float) -> bool:
+def vanishes(value: float) -> bool:
     """Whether float16 has nothing but zero for a number."""
     if not 0 < abs(value) < 1:
         return False

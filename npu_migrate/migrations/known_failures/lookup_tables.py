@@ -6,6 +6,7 @@ from typing import Iterator, Set
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.known_failures.pipelines import Function, Pipelines
 from npu_migrate.migrations.known_failures.switches import MIX_COMPILE
+from npu_migrate.names import dotted
 
 LOOKUPS = ("tensorflow.lookup.", "tensorflow.contrib.lookup.")
 
@@ -16,26 +17,36 @@ def run(context: Context, pipelines: Pipelines) -> None:
         return
     reported: Set[ast.Call] = set()
     for call, function in pipelines.mapped:
-        for table in _tables(context, pipelines, function):
-            if call not in reported:
+        for lookup in _lookups(function):
+            symbol = _table(context, pipelines, lookup.value)
+            if call not in reported and (symbol or _is_called_table(context, lookup.value)):
                 reported.add(call)
-                symbol = context.index.resolve(table.func).sole
                 context.report(
-                    "lookup-in-input-pipeline", call, symbol=symbol, line=str(table.lineno)
+                    "lookup-in-input-pipeline",
+                    call,
+                    symbol=symbol or dotted(lookup),
+                    assumed=not symbol,
+                    line=str(lookup.lineno),
                 )
 
 
-def _tables(context: Context, pipelines: Pipelines, function: Function) -> Iterator[ast.Call]:
-    """The calls that make the tables that a function looks up in."""
+def _lookups(function: Function) -> Iterator[ast.Attribute]:
     for node in ast.walk(function):
-        is_lookup = isinstance(node, ast.Attribute) and node.attr == "lookup"
-        if not is_lookup:
-            continue
-        for producer in pipelines.values(node.value):  # type: ignore[attr-defined]
-            if isinstance(producer, ast.Call) and _makes_table(context, producer):
-                yield producer
+        if isinstance(node, ast.Attribute) and node.attr == "lookup":
+            yield node
 
 
-def _makes_table(context: Context, call: ast.Call) -> bool:
-    names = context.index.resolve(call.func).names
-    return any(name.startswith(LOOKUPS) for name in names)
+def _table(context: Context, pipelines: Pipelines, receiver: ast.expr) -> str:
+    """The qualified name of what makes the table that something is looked up in."""
+    for producer in pipelines.values(receiver):
+        if isinstance(producer, ast.Call):
+            name = context.index.resolve(producer.func).sole
+            if name.startswith(LOOKUPS):
+                return name
+    return ""
+
+
+def _is_called_table(context: Context, receiver: ast.expr) -> bool:
+    """The convention for what comes from another file: ``vocab_table.lookup(words)``."""
+    name = dotted(receiver).rpartition(".")[2].lower()
+    return "table" in name and not context.index.resolve(receiver).names

@@ -11,7 +11,7 @@ from npu_migrate.migrations.optimizers import Producer
 KERAS_ZEROS = frozenset(
     f"{module}.{name}"
     for module in ("tensorflow.keras.backend", "keras.backend")
-    for name in ("zeros", "ones", "variable", "zeros_like", "ones_like", "eye")
+    for name in ("zeros", "ones", "eye", "variable")
 )
 """Functions of Keras that make a variable, though not all look like it."""
 
