@@ -156,7 +156,8 @@ class Scanner:
         for name in tabled:
             *modules, last = name.split(".")
             if len(modules) > 1:  # many names are common words outside of their modules
-                in_modules.setdefault(modules[-1], set()).add(last)
+                for start in (".", " "):
+                    in_modules.setdefault(start + modules[-1], set()).add(last)
             else:
                 concerned.add(last)
         self._concerned = _encoded(_shortest(concerned))
