@@ -4,9 +4,10 @@ Each stands where a statement begins, or behind ``name =``. A call that does not
 while the cell is migrated.
 """
 
+import ast
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 _CELL_MAGIC = re.compile(r"%%(\w*)")
 _WITH_PYTHON = {"capture", "debug", "memit", "mprun", "prun", "snakeviz", "time", "timeit"}
@@ -18,6 +19,10 @@ _HELP = re.compile(r"([ \t]*)%{0,2}[\w*][\w.*\[\]]*\?{1,2}[ \t]*$")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _INDENT = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*([ \t]*)(?=[^ \t\r\n])")
 _STOP = re.compile(r"\"{3}|'{3}|[\"'#()\[\]{}]|\\[ \t]*$")
+_TIMED = re.compile(r"([ \t]*)(%(?:time|timeit|prun|memit)[ \t]+)([A-Za-z_][^#\\\r\n]*)$")
+"""Magics with a statement on their line, which is Python in the namespace of the cell."""
+_TIMED_PLACE = re.compile(r"  # npu-migrate (\d+)(?=\r?\n?$)")
+_NUMBER = re.compile(r"npu-migrate \d+")
 _PLACE = re.compile(r'get_ipython\("npu-migrate (\d+)"\)')
 
 
@@ -44,8 +49,18 @@ class Python:
             return self.cell
         return self.head + "".join(map(self._restored_line, _LINE.findall(text)))
 
+    def keeps(self, text: str) -> bool:
+        """Whether all magics can be restored: a statement may have become too long for a line."""
+        again = to_python(self.restored(text)).text
+        return _NUMBER.sub("", again) == _NUMBER.sub("", text)
+
     def _restored_line(self, line: str) -> str:
         line = self.indent + line if line.strip() else line
+        timed = _TIMED_PLACE.search(line)
+        if timed is not None and timed.group(1) in self.hidden:
+            code = line[: timed.start()].lstrip(" \t")
+            indent = line[: timed.start()][: -len(code)] if code else ""
+            return indent + self.hidden[timed.group(1)] + code + line[timed.end() :]
         found = _PLACE.search(line)
         if found is None or found.group(1) not in self.hidden:
             return line
@@ -74,8 +89,15 @@ def to_python(cell: str) -> Python:
     number = head
     while number < len(lines):
         prefix, end = _magic(lines, number) if where.begins_statement else ("", number)
+        timed = _timed(lines[number]) if end > number else None
         result.lines.append(number + 1)
-        if end > number:
+        if timed is not None:
+            indent, magic, code = timed
+            line_end = lines[number][len(lines[number].rstrip("\r\n")) :]
+            result.text += f"{indent}{code}  # npu-migrate {number}{line_end}"
+            result.hidden[str(number)] = magic
+            number += 1
+        elif end > number:
             magic = "".join(lines[number:end])[len(prefix) :]
             bare = magic.rstrip("\r\n")
             result.text += f'{prefix}get_ipython("npu-migrate {number}"){magic[len(bare) :]}'
@@ -120,6 +142,19 @@ def _magic(lines: List[str], number: int) -> Tuple[str, int]:
             return match.group(), _continued(lines, number)
     match = _HELP.match(line)
     return (match.group(1), number + 1) if match else ("", number)
+
+
+def _timed(line: str) -> Optional[Tuple[str, str, str]]:
+    """Indentation, magic and statement of a line such as ``%time train()``."""
+    match = _TIMED.match(line.rstrip("\r\n"))
+    if match is None:
+        return None
+    indent, magic, code = match.groups()
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError):
+        return None
+    return indent, magic, code
 
 
 def _continued(lines: List[str], number: int) -> int:

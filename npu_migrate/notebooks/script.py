@@ -45,10 +45,12 @@ class Notebook(Script):
         numbers = [next(iter(self.cells)), *map(int, others[::2])]
         if numbers != list(self.cells):
             raise RewriteError("the borders of its cells were lost")
-        texts = {
-            number: self.cells[number].restored(text[:-1])
-            for number, text in zip(numbers, [first, *others[1::2]])
-        }
+        texts = {}
+        for number, text in zip(numbers, [first, *others[1::2]]):
+            cell = self.cells[number]
+            if not cell.keeps(text[:-1]):
+                raise RewriteError(f"a magic of cell {number} stands before what must change")
+            texts[number] = cell.restored(text[:-1])
         return self.document.replaced(texts)
 
     def placed(self, finding: Finding) -> Finding:

@@ -330,3 +330,37 @@ def test_shell_commands_are_looked_at(migrated):
         "    write: npu-run -np 2 t.py\n",
     ):
         assert line in outcome.out
+
+
+def test_the_statement_on_the_line_of_a_magic_is_migrated(migrated):
+    timed = (
+        "if hvd.rank() == 0:\n  %time opt = hvd.DistributedOptimizer(opt)\n"
+        "%timeit -n 3 hvd.size()\n%prun hvd.rank()"
+    )
+    after, outcome = migrated(notebook(IMPORTS, timed))
+    assert sources(after)[1] == timed.replace("hvd.Dist", "NPUDist")
+    assert "train.ipynb:cell 2:2:" in outcome.out
+
+
+def test_a_timed_statement_may_become_several(migrated):
+    after, _ = migrated(
+        notebook(
+            "import tensorflow as tf\nm = tf.contrib.mixed_precision.FixedLossScaleManager(8)",
+            "opt = tf.train.AdamOptimizer()",
+            "%time opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, m)",
+        )
+    )
+    assert sources(after)[2] == (
+        "if ops_adapter.size() > 1:\n"
+        "    opt = NPUDistributedOptimizer(opt)\n"
+        "    %time opt = NPULossScaleOptimizer(opt, m, is_distributed=True)\n"
+        "else:\n"
+        "    %time opt = NPULossScaleOptimizer(opt, m)"
+    )
+
+
+def test_a_timed_statement_that_outgrows_its_line():
+    python = to_python("%time x = f(1)")
+    assert python.keeps("y = g(1)  # npu-migrate 0")
+    assert not python.keeps("y = g(\n    1)  # npu-migrate 0")
+    assert not python.keeps("# y = g(1)  # npu-migrate 0")
