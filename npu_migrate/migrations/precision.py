@@ -104,10 +104,11 @@ def _tests(context: Context, fixed: List[PrecisionSwitch], use: ast.AST) -> List
     conditions = Conditions(context.index, Optimizers(context.index))
     told = [(switch, _test(conditions, switch, use)) for switch in fixed]
     tests = [test for _, test in told if test is not None]
-    for switch, test in told:
-        if test is None and "" not in tests:
-            where = f"{switch.module.lstrip(':').replace('.', '/')}.py:{switch.line}"
-            context.report("precision-not-visible", use, where=where)
+    unseen = [switch for switch, test in told if test is None]
+    if unseen and "" not in tests and use not in context.without_precision:
+        context.without_precision.add(use)
+        where = ", ".join(f"{s.module.lstrip(':').replace('.', '/')}.py:{s.line}" for s in unseen)
+        context.report("precision-not-visible", use, where=where)
     return list(dict.fromkeys(tests))
 
 

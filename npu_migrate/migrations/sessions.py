@@ -63,7 +63,7 @@ def configures(index: Index) -> bool:
         name in MAKERS
         or name in CONFIG_AT
         or name == MONITORED
-        or name.endswith((".RunConfig", ".npu_run_config_init"))
+        or name.endswith((".RunConfig", ".NPURunConfig", ".npu_run_config_init"))
         for call in index.calls
         for name in index.resolve(call.func).names
     ) or any(

@@ -172,6 +172,21 @@ estimator = tf.estimator.Estimator(model_fn, config=tf.estimator.RunConfig())
 # Files that run together ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "training",
+    [
+        "tf.estimator.Estimator(model_fn)",
+        "tf.estimator.train_and_evaluate(tf.estimator.DNNClassifier([1], []), a, b)",
+        "tf.keras.Sequential([]).fit(x)",
+    ],
+)
+def test_whatever_trains_carries_the_precision(training):
+    text = f"import os\nos.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'\nx = {training}\n"
+    outcome = migrate(with_tf(text))
+    assert MIXED in outcome.text
+    assert outcome.left == []
+
+
 def test_every_session_of_the_program_gets_it_and_no_other():
     files = {
         "train.py": with_tf(f"import model\nopt = {REWRITE}(opt)\nsess = tf.Session()\n"),
