@@ -62,6 +62,11 @@ class Request:
     verbose: bool
 
     @property
+    def shows_texts(self) -> bool:
+        """Whether anybody sees the new texts; a check need not work them out, which takes long."""
+        return not self.check or self.diff or self.format == "sarif"
+
+    @property
     def is_filter(self) -> bool:
         """Whether the migrated source itself goes to standard output."""
         return self.paths == ("-",) and not (self.diff or self.check)
@@ -336,6 +341,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
         jobs=request.jobs,
         loss_scale=request.loss_scale,
         extend_select=request.extend_select,
+        with_texts=request.shows_texts,
     )
     done = 0
 

@@ -65,6 +65,8 @@ class Options:
     jobs: int = 1
     extend_select: Tuple[str, ...] = ()
     precision_mode: str = ""
+    with_texts: bool = True
+    """Whether the new texts are wanted, and not just what would change."""
 
 
 @dataclass(frozen=True)
@@ -344,6 +346,8 @@ class _Migrator:
             tuple(script.placed(f) for f in sorted(plan.findings, key=_by_place)),
             program=self._programs.name(index.module) if in_program else "",
         )
+        if not self._options.with_texts:
+            return replace(result, would_change=bool(plan.edits))
         try:
             rewritten = rewrite(script.python, index.tree, plan.edits)
             after = script.with_python(rewritten.data)

@@ -24,15 +24,17 @@ class FileResult:
     is_held_back: bool = False
     skipped: str = ""
     """Why the file was not looked at, where it was not."""
+    would_change: bool = False
+    """The file would change; its new text was not asked for."""
 
     @property
     def is_changed(self) -> bool:
-        return self.before != self.after
+        return self.would_change or self.before != self.after
 
     def unchanged(self, reason: str) -> "FileResult":
         """The same file left as it was: what was to be migrated is left to a person."""
         findings = tuple(finding.left(reason) for finding in self.findings)
-        return replace(self, after=self.before, findings=findings)
+        return replace(self, after=self.before, findings=findings, would_change=False)
 
 
 def all_or_none(results: Iterable[FileResult]) -> List[FileResult]:
