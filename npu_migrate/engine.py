@@ -47,7 +47,7 @@ from npu_migrate.sources import Source, SourceError, decode, is_notebook, is_pro
 
 _LINE_END = re.compile("\r\n|\r|\n")
 
-KEPT_BYTES = 1_000_000
+KEPT_BYTES = 2_000_000
 """Source bytes whose indexes are kept between the passes; what is beyond is read again."""
 
 
@@ -116,14 +116,14 @@ def _migrate_scripts(
         files = list(each(reader.scan, sources))
         scans = {reader.module(f.source): f.scan for f in files if f.scan is not None}
         programs = Programs(scans, reader.resolve)
-        concerned = _concerned(scans, programs)
+        concerned, training = _concerned(scans, programs)
         taking_part = [s for s in sources if reader.module(s) in concerned]
         with_horovod = any(scan.has_horovod for scan in scans.values())
         with_keras = any(scan.trains_keras for scan in scans.values())
-        read = partial(reader.names, with_horovod, bool(options.loss_scale), with_keras)
+        read = partial(reader.names, with_horovod, bool(options.loss_scale), with_keras, training)
         names = [facts for facts in each(read, taking_part) if facts is not None]
         project = Project({f.module: f.exports for f in names}, scans, reader.exports)
-        run = link_names(project, programs, names, matched, options.loss_scale)
+        run = link_names(project, programs, names, matched, options.loss_scale, training)
         steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
         planned = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
         run = link_sessions(link_steps(run, steps), programs, [f.sessions for f in steps])
@@ -146,17 +146,25 @@ def _looked_for(rules: Rules, chosen: Rules) -> List[str]:
     return [*tabled, *(name.rpartition(".")[2] for name in asked_for)]
 
 
-def _concerned(scans: Mapping[str, Scan], programs: Programs) -> FrozenSet[str]:
-    """The modules that may hold something to migrate."""
+def _concerned(
+    scans: Mapping[str, Scan], programs: Programs
+) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+    """The modules that may hold something to migrate, and those whose training may."""
     in_programs = programs.around(m for m, scan in scans.items() if scan.makes_program)
     with_keras = programs.importers(m for m, scan in scans.items() if scan.trains_keras)
-    return frozenset(
+    concerned = frozenset(
         module
         for module, scan in scans.items()
         if scan.concerned
         or (scan.concerned_in_program and module in in_programs)
         or (scan.is_main and module in with_keras)
     )
+    training = frozenset(
+        module
+        for module in concerned
+        if scans[module].trains or (scans[module].trains_in_program and module in in_programs)
+    )
+    return concerned, training
 
 
 @contextmanager
@@ -223,28 +231,42 @@ class _Reader:
             return _File(source, error=_too_deep(source.path))
 
     def names(
-        self, with_horovod: bool, with_training: bool, with_keras: bool, source: Source
+        self,
+        with_horovod: bool,
+        with_training: bool,
+        with_keras: bool,
+        training: FrozenSet[str],
+        source: Source,
     ) -> Optional[NameFacts]:
         """The names of a file; ``None`` for one that can no longer be read."""
         try:
             index = self._index(source)[1]
-            names = name_facts(index, with_horovod)
+            names = name_facts(index, with_horovod, trains=index.module in training)
             names = training_facts(index, names) if with_training else names
-            return keras_facts(index, names) if with_keras else names
+            names = keras_facts(index, names) if with_keras else names
+            self._let_go(source, index)
+            return names
         except (SourceError, RecursionError):
             return None
 
     def exports(self, module: str) -> Exports:
         """What a module offers that is not concerned itself."""
         try:
-            return exports(self._index(self._sources[module])[1])
+            source = self._sources[module]
+            index = self._index(source)[1]
+            offered = exports(index)
+            self._let_go(source, index)
+            return offered
         except (SourceError, RecursionError):
             return Exports({})
 
     def steps(self, run: RunFacts, source: Source) -> Optional[StepFacts]:
         """What a file does with optimizers; ``None`` for one that can no longer be read."""
         try:
-            return step_facts(self.index(source, run)[1], run)
+            index = self.index(source, run)[1]
+            facts = step_facts(index, run)
+            self._let_go(source, index)
+            return facts
         except (SourceError, RecursionError):
             return None
 
@@ -258,7 +280,11 @@ class _Reader:
     def forget(self, source: Source, index: Index) -> None:
         """Let go of the index of a file that is done."""
         self._kept.pop(source.path, None)
-        index.release()
+        self._let_go(source, index)
+
+    def _let_go(self, source: Source, index: Index) -> None:
+        if source.path not in self._kept:
+            index.release()
 
     def _index(self, source: Source) -> Tuple[Script, Index]:
         kept = self._kept.get(source.path)
@@ -361,8 +387,9 @@ class _Migrator:
         return replace(result, after=after)
 
     def _plan(self, path: str, script: Script, index: Index) -> Plan:
-        lines = tuple(_LINE_END.split(decode(script.python, path)))
-        context = Context(path, index, self._rules, self._run, lines=lines)
+        text = decode(script.python, path)
+        lines = tuple(_LINE_END.split(text))
+        context = Context(path, index, self._rules, self._run, text=text, lines=lines)
         context.comment_out = self._options.removed == "comment"
         context.combined = self._options.optimizer == "combined"
         context.estimator_classes = self._options.estimator == "classes"

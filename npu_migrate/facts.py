@@ -171,6 +171,8 @@ class RunFacts:
 
     project: Project = field(default_factory=Project)
     """The names of all files."""
+    training: FrozenSet[str] = frozenset()
+    """Modules that may hold loss scaling, averaging over ranks or a moved global step."""
     classes: Mapping[str, ClassFacts] = field(default_factory=dict)
     scaling_functions: Mapping[str, ScalingFunction] = field(default_factory=dict)
     moving: FrozenSet[str] = frozenset()
@@ -212,6 +214,10 @@ class RunFacts:
     def precision_of(self, module: str) -> ProgramPrecision:
         """What the programs that a module is a part of say of the precision."""
         return self.precision.get(module, ProgramPrecision())
+
+    def trains(self, module: str) -> bool:
+        """Whether a module may hold loss scaling, averaging over ranks or a moved global step."""
+        return module in self.training
 
     def uses_horovod(self, module: str) -> bool:
         """Whether the program that a module belongs to averages gradients by Horovod."""

@@ -29,6 +29,7 @@ def link_names(
     files: Sequence[NameFacts],
     replaced: Iterable[str],
     loss_scale: str = "",
+    training: FrozenSet[str] = frozenset(),
 ) -> RunFacts:
     """What the names of all files that are concerned say together."""
     project.parameters.update(_parameters(files, project))
@@ -37,6 +38,7 @@ def link_names(
     mentions = frozenset(name for file in files for name in file.main_mentions)
     return RunFacts(
         project=project,
+        training=training,
         scaling_functions={f.name: f for file in files for f in file.scaling_functions},
         horovod=programs.around(f.module for f in files if f.uses_horovod),
         embeddings=programs.around(programs.with_embeddings),

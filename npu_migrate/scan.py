@@ -9,10 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import FrozenSet, Iterable, List, Tuple
 
-CONCERNED = (
+OF_TRAINING = (
     "mixed_precision",
     "MIXED_PRECISION",
-    "TF_XLA_FLAGS",
     "LossScale",
     "loss_scale:0",
     "horovod",
@@ -23,6 +22,12 @@ CONCERNED = (
     "is_finite",
     "is_nan",
     "is_inf",
+)
+"""Words of files that may hold loss scaling, averaging over ranks or a moved global step."""
+
+CONCERNED = (
+    *OF_TRAINING,
+    "TF_XLA_FLAGS",
     "executing_eagerly",
     ".device(",
     "gpu:",
@@ -49,6 +54,12 @@ CONCERNED = (
 )
 """Words of files that the migrations may concern whatever else the run holds."""
 
+SESSIONS = (
+    *("Session", "session_config", "managed_session", "custom_optimizers"),
+    *("learning.train", "training.train", "evaluate_", "evaluation_loop"),
+)
+"""Words of what makes sessions."""
+
 IN_MODULES = {
     "grad": ("gradients(",),
     "nvidia": ("dali",),
@@ -61,8 +72,7 @@ IN_MODULES = {
     "self.": ("Session(",),
     "tensorflow": (
         *("float64", "double", "complex64", "complex128", "uint8"),
-        *("Session", "session_config", "managed_session", "custom_optimizers"),
-        *("learning.train", "training.train", "evaluate_", "evaluation_loop"),
+        *SESSIONS,
         *("jit", "xla", "XLA", "experimental_compile"),
     ),
 }
@@ -129,6 +139,10 @@ class Scan:
     """It may hold something to migrate."""
     concerned_in_program: bool
     """It may, if its program has loss scaling or Horovod."""
+    trains: bool
+    """It may hold loss scaling, averaging over ranks or a moved global step."""
+    trains_in_program: bool
+    """It may, if its program has loss scaling or Horovod."""
     makes_program: bool
     """Its program has loss scaling or Horovod."""
     has_horovod: bool
@@ -165,6 +179,8 @@ class Scanner:
             (module.encode("ascii"), _encoded(_shortest(words - concerned)))
             for module, words in sorted(in_modules.items())
         )
+        self._of_training = _encoded([*OF_TRAINING, *of_training])
+        self._with_gradients = _encoded(IN_MODULES["grad"])
         self._estimators = _encoded(ESTIMATORS)
         self._with_estimators = _encoded(WITH_ESTIMATORS)
         self._keras_training = _encoded(KERAS_TRAINING)
@@ -180,10 +196,16 @@ class Scanner:
             or any(module in data and _holds(data, words) for module, words in self._in_modules)
             or self._makes_estimator(data)
         )
+        in_program = _holds(data, self._in_program)
         return Scan(
             concerned=concerned,
-            concerned_in_program=not concerned
-            and (_holds(data, self._in_program) or _TINY.search(data) is not None),
+            concerned_in_program=not concerned and (in_program or _TINY.search(data) is not None),
+            trains=concerned
+            and (
+                _holds(data, self._of_training)
+                or (b"grad" in data and _holds(data, self._with_gradients))
+            ),
+            trains_in_program=in_program,
             makes_program=concerned and _holds(data, self._program),
             has_horovod=concerned and _holds(data, self._horovod),
             trains_keras=trains_keras,
@@ -191,7 +213,7 @@ class Scanner:
             has_embeddings=b"embedding" in data,
             imports=tuple(_imports(data)),
             fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(data)),
-            closed=frozenset(name.decode("utf-8", "replace") for name in _CLOSED.findall(data)),
+            closed=frozenset(name.decode("utf-8", "replace") for name in _closed(data)),
         )
 
     def _makes_estimator(self, data: bytes) -> bool:
@@ -224,6 +246,10 @@ def _fetched(data: bytes) -> Iterable[bytes]:
     if b"TensorHook" in data or b"_by_name" in data:
         found += [name + b":0" for name in _STRING.findall(data)]
     return found
+
+
+def _closed(data: bytes) -> Iterable[bytes]:
+    return _CLOSED.findall(data) if b".close" in data else ()
 
 
 def _imports(data: bytes) -> Iterable[ImportedNames]:

@@ -39,6 +39,7 @@ class Context:
     """Whether Estimators become ``NPUEstimator`` where they can."""
     precision_mode: str = ""
     """The precision that was asked for, whatever the script has."""
+    text: str = ""
     lines: Tuple[str, ...] = ()
     plan: Plan = field(default_factory=Plan)
     wanted: List[Wanted] = field(default_factory=list)
@@ -101,6 +102,10 @@ class Context:
         offset = max(getattr(node, "col_offset", 0), 0)
         text = self.lines[line - 1] if line <= len(self.lines) else ""
         return len(text.encode("utf-8", "replace")[:offset].decode("utf-8", "ignore")) + 1
+
+    def mentions(self, *words: str) -> bool:
+        """Whether the text holds one of the words: a migration without its words has no work."""
+        return any(word in self.text for word in words)
 
     def matches(self, rule: str, node: ast.expr) -> bool:
         """Whether a name may be one that a rule matches."""

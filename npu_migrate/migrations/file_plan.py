@@ -42,12 +42,49 @@ from npu_migrate.migrations.steps import Steps
 from npu_migrate.migrations.subclasses import Subclasses
 from npu_migrate.migrations.training_optimizers import TrainingOptimizers
 from npu_migrate.plan import Plan
+from npu_migrate.scan import ESTIMATORS, SESSIONS, WITH_ESTIMATORS
 
 
 def plan_file(context: Context) -> Plan:
     """Findings and edits for one file of a linked run."""
     training = TrainingOptimizers(context.index, context.run)
     optimizers = Optimizers(context.index, context.run.scaling_functions, training.to_scale)
+    host = Host(context.index)
+    if context.run.trains(context.index.module):
+        _plan_training(context, optimizers, training, host)
+    elif context.mentions("gpu", "GPU", "CUDA", "cuda", "_device", "memory_growth"):
+        GpuPinning(context).run(horovod_stays=False)
+    strategies.run(context, optimizers)
+    if context.mentions(*ESTIMATORS, *WITH_ESTIMATORS):
+        Estimators(context, optimizers).run()
+    Devices(context, optimizers).run()
+    Keras(context, optimizers).run()
+    if context.mentions("float64", "double", "complex"):
+        wide_types.run(context, host)
+    eager.run(context)
+    gpu_packages.run(context)
+    processes.run(context)
+    requirements.run(context)
+    if context.mentions(*SESSIONS):
+        Sessions(context, optimizers).run()
+    unresolved.run(context)
+    fetches.run(context)
+    known_failures.run(context, optimizers, host)
+    dropout.run(context)
+    gelu.run(context)
+    precision.run(context)
+    batch_shapes.run(context, optimizers)
+    xla.run(context)
+    table.run(context)
+    context.plan.edits += drop_unused(context)
+    context.plan.edits += context.imports()
+    return context.plan
+
+
+def _plan_training(
+    context: Context, optimizers: Optimizers, training: TrainingOptimizers, host: Host
+) -> None:
+    """Loss scaling, averaging over ranks and the global step, which depend on each other."""
     steps = Steps(context.index, optimizers)
     moves = StepMoves(context.index, optimizers, steps, context.run.fetches)
     horovod_stays = bool(beyond_the_adapter(context.index, context.run))
@@ -57,7 +94,6 @@ def plan_file(context: Context) -> Plan:
     AddedScaling(context, optimizers, training, scaling).run()
     GpuPinning(context).run(horovod_stays)
     Distribution(context, optimizers, nesting, scaling).run()
-    strategies.run(context, optimizers)
     subclasses = Subclasses(context)
     subclasses.run()
     removal = Removal(context)
@@ -72,27 +108,5 @@ def plan_file(context: Context) -> Plan:
     SeveralOptimizers(context, optimizers, steps.paths).run()
     HandMigrated(context, optimizers).run()
     checks.report_left()
-    Estimators(context, optimizers).run()
-    Devices(context, optimizers).run()
-    Keras(context, optimizers).run()
-    host = Host(context.index)
     checks.report_elsewhere(host)
-    wide_types.run(context, host)
-    eager.run(context)
-    gpu_packages.run(context)
-    processes.run(context)
-    requirements.run(context)
     class_values.run(context)
-    Sessions(context, optimizers).run()
-    unresolved.run(context)
-    fetches.run(context)
-    known_failures.run(context, optimizers, host)
-    dropout.run(context)
-    gelu.run(context)
-    precision.run(context)
-    batch_shapes.run(context, optimizers)
-    xla.run(context)
-    table.run(context)
-    context.plan.edits += drop_unused(context)
-    context.plan.edits += context.imports()
-    return context.plan

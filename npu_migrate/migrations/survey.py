@@ -36,16 +36,17 @@ from npu_migrate.names import (
 )
 
 
-def name_facts(index: Index, with_horovod: bool) -> NameFacts:
+def name_facts(index: Index, with_horovod: bool, trains: bool) -> NameFacts:
     """What a file offers to the others and hands over to them, where Horovod is in the run."""
     return NameFacts(
         module=index.module,
         exports=exports(index),
         calls=tuple(_call_facts(index)) if with_horovod else (),
         functions={index.qualname(f): tuple(parameters(f)) for f in index.functions},
-        scaling_functions=tuple(_scaling_functions(index)),
+        scaling_functions=tuple(_scaling_functions(index)) if trains else (),
         uses_horovod=_imports_horovod(index),
-        scales_by_object=any(
+        scales_by_object=trains
+        and any(
             index.resolve(call.func).names & vocabulary.SCALED_BY_OBJECT for call in index.calls
         ),
         switches=switches(index),
@@ -70,6 +71,8 @@ def step_facts(index: Index, run: RunFacts) -> StepFacts:
     """What a file does with optimizers and the global step; its index knows the others."""
     training = TrainingOptimizers(index, run)
     optimizers = Optimizers(index, run.scaling_functions, training.to_scale)
+    if not run.trains(index.module):
+        return StepFacts(sessions=_session_facts(index, optimizers))
     steps = Steps(index, optimizers)
     return StepFacts(
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),

@@ -27,17 +27,25 @@ from npu_migrate.migrations.optimizers import Optimizers
 
 def run(context: Context, optimizers: Optimizers, host: Host) -> None:
     """Carry out every check on one file."""
-    pipelines = Pipelines(context.index, optimizers)
-    initializers.run(context, optimizers)
-    lookup_tables.run(context, pipelines)
-    pipeline_variables.run(context, pipelines)
-    shuffle_buffers.run(context, optimizers, pipelines)
-    hccl_ranks.run(context)
-    rank_graphs.run(context)
-    hook_order.run(context)
-    checkpoint_steps.run(context)
-    dynamic_loops.run(context, optimizers)
-    batch_queues.run(context)
-    unsigned_arithmetic.run(context, host)
-    open_sessions.run(context)
+    if context.mentions("nitializer", "initialize_all"):
+        initializers.run(context, optimizers)
+    if context.mentions("ataset", ".map(", "shuffle"):
+        pipelines = Pipelines(context.index, optimizers)
+        lookup_tables.run(context, pipelines)
+        pipeline_variables.run(context, pipelines)
+        shuffle_buffers.run(context, optimizers, pipelines)
+    if context.mentions("rank", "RANK", "DEVICE_ID"):
+        hccl_ranks.run(context)
+        rank_graphs.run(context)
+        checkpoint_steps.run(context)
+    if context.mentions("NPU", "npu"):
+        hook_order.run(context)
+    if context.mentions("shape_invariants"):
+        dynamic_loops.run(context, optimizers)
+    if context.mentions("num_threads"):
+        batch_queues.run(context)
+    if context.mentions("uint8"):
+        unsigned_arithmetic.run(context, host)
+    if context.mentions("Session"):
+        open_sessions.run(context)
     division_guards.run(context, optimizers, host)
