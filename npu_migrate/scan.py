@@ -249,7 +249,7 @@ def _fetched(data: bytes) -> Iterable[bytes]:
 
 
 def _closed(data: bytes) -> Iterable[bytes]:
-    return _CLOSED.findall(data) if b".close" in data else ()
+    return _CLOSED.findall(data) if b".close" in data or b".__exit__" in data else ()
 
 
 def _imports(data: bytes) -> Iterable[ImportedNames]:
