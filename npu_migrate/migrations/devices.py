@@ -46,6 +46,7 @@ OTHERS = ("tensorflow.distribute.", "tensorflow.contrib.distribute.", "horovod."
 """Functions whose devices other rules see to."""
 
 COMPARING = ("startswith", "endswith", "find", "index", "count", "replace", "split", "strip")
+SHOWING = ("assert", "print", "info", "log", "debug", "warn")
 SETTINGS = ("FLAGS", "flags", "args", "params", "hparams", "config", "opts", "options", "self")
 
 
@@ -141,14 +142,21 @@ class Devices:
 
     def _is_only_asked(self, device: ast.expr, parent: ast.AST) -> bool:
         """Whether a name is compared with another, printed, or handled by other rules."""
+        if self._is_of_a_strategy(device):
+            return True
         if not isinstance(parent, ast.Call):
             return isinstance(parent, ast.Attribute) and bool(literal(device))
         name = dotted(parent.func).rpartition(".")[2]
-        if name in COMPARING or name.lower().startswith(
-            ("assert", "print", "info", "log", "debug")
-        ):
-            return True
-        return any(n.startswith(OTHERS) for n in self.index.resolve(parent.func).names)
+        return name in COMPARING or name.lower().startswith(SHOWING)
+
+    def _is_of_a_strategy(self, device: ast.expr) -> bool:
+        """Whether a name, or a list with it, is an argument of a function that other rules know."""
+        for ancestor in self.index.ancestors(device):
+            if isinstance(ancestor, ast.Call):
+                return any(n.startswith(OTHERS) for n in self.index.resolve(ancestor.func).names)
+            if not isinstance(ancestor, (ast.List, ast.Tuple, ast.ListComp, ast.keyword)):
+                return False
+        return False
 
     def _is_of_a_job(self, device: ast.expr) -> bool:
         if isinstance(device, ast.Call) and self.context.calls_to(device, DEVICE_SPEC):

@@ -131,6 +131,17 @@ def test_names_of_gpus_that_go_elsewhere_are_for_a_person():
     )
 
 
+def test_the_devices_of_a_strategy_are_judged_with_it():
+    outcome = migrate(
+        with_tf("""
+        a = tf.distribute.MirroredStrategy(devices=['/gpu:0', '/gpu:1'])
+        b = tf.contrib.distribute.OneDeviceStrategy('/gpu:0')
+        c = tf.distribute.MirroredStrategy(['/gpu:%d' % i for i in range(2)])
+        """)
+    )
+    assert not [f for f in outcome.findings if f.code.startswith("NPU6")]
+
+
 def test_texts_about_gpus_are_no_devices():
     untouched(
         with_tf("""
