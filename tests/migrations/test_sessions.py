@@ -208,3 +208,46 @@ def test_a_session_that_only_another_optimizer_was_added_to():
         """
     )
     assert after == "sess = tf.Session(config=npu_config_proto(config_proto=plain))"
+
+
+HELPER = with_tf(
+    """\
+    from tensorflow.core.protobuf import config_pb2
+
+    def on_npu(config=None):
+        if not isinstance(config, config_pb2.ConfigProto):
+            config = config_pb2.ConfigProto()
+        custom = config.graph_options.rewrite_options.custom_optimizers.add()
+        custom.name = 'NpuOptimizer'
+        return config
+    """
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from helper import on_npu\nsess = tf.Session(config=on_npu(tf.ConfigProto()))\n",
+        "import helper\nsess = tf.Session(config=helper.on_npu())\n",
+        "from npu_bridge.npu_init import *\nsess = tf.Session(config=npu_config_proto())\n",
+        """\
+        def add_npu(config):
+            custom = config.graph_options.rewrite_options.custom_optimizers.add()
+            custom.name = 'NpuOptimizer'
+
+        class Trainer(object):
+            def __init__(self):
+                self.config = tf.ConfigProto()
+                add_npu(self.config)
+
+            def run(self):
+                with tf.Session(config=self.config) as sess:
+                    pass
+        """,
+    ],
+)
+def test_helpers_that_people_wrote(text):
+    files = {"helper.py": HELPER, "train.py": with_tf(text)}
+    outcome = migrate(files)
+    assert outcome.texts == files
+    assert outcome.findings == ()
