@@ -46,6 +46,40 @@ UNSUPPORTED = (
 """What the vendor calls unsupported of them."""
 
 
+KERAS_API = frozenset(
+    """
+    init shutdown is_initialized size rank local_size local_rank cross_size cross_rank allreduce
+    allgather broadcast broadcast_global_variables DistributedOptimizer load_model Compression
+    Average Sum mpi_threads_supported mpi_enabled mpi_built gloo_enabled gloo_built nccl_built
+    ddl_built ccl_built cuda_built rocm_built
+    """.split()  # noqa: SIM905
+)
+"""What its module ``keras`` offers, beside its callbacks."""
+CALLBACKS = frozenset(
+    (
+        "BroadcastGlobalVariablesCallback",
+        "LearningRateScheduleCallback",
+        "LearningRateWarmupCallback",
+        "MetricAverageCallback",
+    )
+)
+
+
+def is_offered(name: str) -> bool:
+    """Whether ``ops_adapter`` has a name of ``horovod.tensorflow``."""
+    first, *further = name.split(".")
+    if first != "keras":
+        return first in ADAPTER_API
+    if further[:1] == ["callbacks"]:
+        return set(further[1:2]) <= CALLBACKS
+    return set(further[:1]) <= KERAS_API
+
+
+def _is_spelled_out(chain: ast.expr, name: str) -> bool:
+    """``horovod.tensorflow.keras.x``: no one import of the adapter has its module by this path."""
+    return name.split(".")[0] == "keras" and _horovod_part(chain) is not None
+
+
 def beyond_the_adapter(index: Index, run: RunFacts) -> List[ast.expr]:
     """The uses of Horovod in a file that ``ops_adapter`` has no counterpart for."""
     if not run.uses_horovod(index.module):
@@ -54,8 +88,8 @@ def beyond_the_adapter(index: Index, run: RunFacts) -> List[ast.expr]:
     found = []
     for chain in index.chains:
         for name in index.resolve(chain).names:
-            rest = name[len(prefix) :].partition(".")[0] if name.startswith(prefix) else ""
-            if rest and rest not in ADAPTER_API:
+            rest = name[len(prefix) :] if name.startswith(prefix) else ""
+            if rest and (not is_offered(rest) or _is_spelled_out(chain, rest)):
                 found.append(chain)
     bases = [base for node in index.classes for base in node.bases]
     horovods = frozenset(vocabulary.HOROVOD_OPTIMIZERS)
@@ -88,7 +122,7 @@ class Distribution:
 
     def _leave(self, uses: List[ast.expr]) -> None:
         """A file is never half migrated: its Horovod stays, and a person decides."""
-        self._not_migrated()
+        self._not_migrated(with_keras=True)
         for use in uses:
             holder = self.index.parents[use]
             if isinstance(holder, ast.ClassDef):
@@ -97,7 +131,7 @@ class Distribution:
                 continue
             symbol = sorted(self.index.resolve(use).names)[0]
             name = symbol[len(vocabulary.HOROVOD) + 1 :]
-            if name.split(".")[0] == "keras" and self._imports_keras():
+            if is_offered(name) and self._imports_keras():
                 continue  # its import is reported
             library = self._library()
             unsupported = name.split(".")[0] in UNSUPPORTED
@@ -125,6 +159,14 @@ class Distribution:
                 self._inside_out(call)
             elif call not in swapped and self.context.stands(call):
                 self._optimizer(call)
+
+        for call in self._calls_of("keras.DistributedOptimizer"):
+            refused = horovod_optimizer.refused(self.index, horovod_optimizer.arguments(call) or {})
+            if refused:
+                symbol = vocabulary.HOROVOD + ".keras.DistributedOptimizer"
+                self.context.report(
+                    "horovod-optimizer-argument", call, symbol=symbol, arguments=refused
+                )
 
     def _inside_out(self, call: ast.Call) -> None:
         refused = horovod_optimizer.refused(self.index, horovod_optimizer.arguments(call) or {})
@@ -209,12 +251,12 @@ class Distribution:
                         library=vocabulary.LIBRARIES.get(binding.target.split(".")[0], "Horovod"),
                     )
 
-    def _not_migrated(self) -> None:
+    def _not_migrated(self, with_keras: bool = False) -> None:
         """Parts of Horovod whose imports are not replaced."""
         for node in self.index.imports:
             for path in library_paths(node):
                 known = f"{self.index.canonical(path)}.".startswith(vocabulary.HOROVOD + ".")
-                if not known or path.endswith(".*") or ".keras" in path:
+                if not known or path.endswith(".*") or (with_keras and ".keras" in path):
                     self.context.report("horovod-module", node, symbol=path, path=path)
 
     def _import(self, node: ast.stmt, binding: Binding) -> Optional[Edit]:
@@ -228,9 +270,10 @@ class Distribution:
             return self._dotted_import(node, binding)
         if target.startswith(vocabulary.HOROVOD + "."):
             name = target[len(vocabulary.HOROVOD) + 1 :]
-            if name in ADAPTER_API:
-                asname = binding.name if binding.name != name else ""
-                return ReplaceImport(node, binding.alias, vocabulary.ADAPTER, name, asname)
+            if is_offered(name):
+                module, _, last = f"{vocabulary.ADAPTER}.{name}".rpartition(".")
+                asname = binding.name if binding.name != last else ""
+                return ReplaceImport(node, binding.alias, module, last, asname)
         return None
 
     def _dotted_import(self, node: ast.stmt, binding: Binding) -> Optional[Edit]:

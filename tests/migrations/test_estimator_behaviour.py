@@ -116,7 +116,7 @@ def run(text, folder, launcher=()):
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        universal_newlines=True,
+        text=True,
         timeout=200,
     )
     assert job.returncode == 0, job.stdout[-5000:]

@@ -163,3 +163,72 @@ def test_mixed_precision_that_the_script_switches_on_is_set():
     outcome = left_as_marked(with_tf(switch + "model = tf.keras.Sequential()\nmodel.fit(x, y)\n"))
     config = 'config=set_precision_mode(npu_config_proto(), "mixed_float16")'
     assert f"keras_session = set_keras_session_npu_config({config})" in outcome.text
+
+
+# Horovod for Keras --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "imported, migrated",
+    [
+        (
+            "import horovod.tensorflow.keras as hvd",
+            "from npu_migrate.runtime.ops_adapter import keras as hvd",
+        ),
+        (
+            "from horovod.tensorflow import keras as hvd",
+            "from npu_migrate.runtime.ops_adapter import keras as hvd",
+        ),
+    ],
+)
+def test_the_adapter_has_horovods_keras(imported, migrated):
+    rest = """
+hvd.init()
+opt = hvd.DistributedOptimizer(tf.keras.optimizers.SGD(0.1 * hvd.size()))
+callbacks = [
+    hvd.callbacks.BroadcastGlobalVariablesCallback(0),
+    hvd.callbacks.MetricAverageCallback(),
+    hvd.callbacks.LearningRateWarmupCallback(warmup_epochs=5, verbose=1),
+]
+"""
+    outcome = migrate(f"import tensorflow as tf\n{imported}\n{rest}")
+    assert outcome.text == f"import tensorflow as tf\n{migrated}\n{rest}"
+    assert outcome.left == []
+
+
+def test_callbacks_that_are_imported_by_name():
+    outcome = migrate(
+        "from horovod.tensorflow.keras.callbacks import MetricAverageCallback\n\n"
+        "callbacks = [MetricAverageCallback()]\n"
+    )
+    adapter = "npu_migrate.runtime.ops_adapter.keras.callbacks"
+    assert outcome.text.startswith(f"from {adapter} import MetricAverageCallback\n")
+
+
+def test_what_the_adapter_has_not_of_keras_is_left():
+    outcome = untouched("""
+        import horovod.tensorflow.keras as hvd  #! NPU212
+
+        callbacks = [hvd.callbacks.BestModelCheckpoint()]  #! NPU206
+    """)
+    assert "BestModelCheckpoint" in outcome.messages("NPU206")
+
+
+def test_a_path_that_is_spelled_out_and_the_standalone_package_are_left():
+    untouched("""
+        import horovod.tensorflow.keras  #! NPU212
+
+        horovod.tensorflow.keras.init()
+    """)
+    untouched("import horovod.keras as hvd  #! NPU212\n\nhvd.init()\n")
+
+
+def test_arguments_of_the_optimizer_that_change_what_is_computed():
+    left_as_marked(
+        with_tf("""
+            import horovod.tensorflow.keras as hvd
+
+            a = hvd.DistributedOptimizer(opt, backward_passes_per_step=2)  #! NPU207
+            b = hvd.DistributedOptimizer(opt, compression=hvd.Compression.fp16)
+        """)
+    )

@@ -1,7 +1,7 @@
 """Horovod's distributed optimizer, for scripts that keep it."""
 
 import functools
-from typing import Any, Optional, Type
+from typing import Any, Dict, Optional, Type
 
 import tensorflow.compat.v1 as tf
 
@@ -42,6 +42,18 @@ def DistributedOptimizer(  # noqa: N802  Horovod's name
       ValueError: an argument that has no counterpart on the NPU.
     """
     del use_locking, device_dense, device_sparse
+    check_options(backward_passes_per_step, op, others)
+    if isinstance(optimizer, tf.keras.optimizers.Optimizer):
+        return KerasDistributeOptimizer(optimizer)
+    return GradientAveragingOptimizer(
+        optimizer,
+        name or "Distributed" + type(optimizer).__name__,
+        functools.partial(_average, compression=compression, sparse_as_dense=sparse_as_dense),
+    )
+
+
+def check_options(backward_passes_per_step: int, op: int, others: Dict[str, Any]) -> None:
+    """Refuse what has no counterpart on the NPU."""
     if backward_passes_per_step != 1:
         raise ValueError(
             "backward_passes_per_step other than 1 has no counterpart on the NPU: accumulate the "
@@ -52,13 +64,6 @@ def DistributedOptimizer(  # noqa: N802  Horovod's name
     unknown = sorted(key for key, value in others.items() if value and value != 1.0)
     if unknown:
         raise ValueError(f"{', '.join(unknown)}: no counterpart on the NPU")
-    if isinstance(optimizer, tf.keras.optimizers.Optimizer):
-        return KerasDistributeOptimizer(optimizer)
-    return GradientAveragingOptimizer(
-        optimizer,
-        name or "Distributed" + type(optimizer).__name__,
-        functools.partial(_average, compression=compression, sparse_as_dense=sparse_as_dense),
-    )
 
 
 def _average(gradient: Gradient, compression: Type[Compressor], sparse_as_dense: bool) -> Gradient:
