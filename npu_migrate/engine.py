@@ -30,7 +30,7 @@ from typing import (
 from npu_migrate.canonical import Canonical
 from npu_migrate.facts import NameFacts, RunFacts, StepFacts
 from npu_migrate.layout import Layout
-from npu_migrate.link import Programs, link_names, link_sessions, link_steps
+from npu_migrate.link import Programs, link_added_scaling, link_names, link_sessions, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.survey import keras_facts, name_facts, step_facts, training_facts
@@ -126,7 +126,8 @@ def _migrate_scripts(
         run = link_names(project, programs, names, matched, options.loss_scale, training)
         steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
         planned = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
-        run = link_sessions(link_steps(run, steps), programs, [f.sessions for f in steps])
+        run = link_added_scaling(link_steps(run, steps), programs, steps)
+        run = link_sessions(run, programs, [f.sessions for f in steps])
         migrator = _Migrator(reader, run, planned, concerned, programs, options)
         selection = Selection(frozenset(chosen.by_code))
         if options.select or options.ignore:

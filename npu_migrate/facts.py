@@ -163,6 +163,8 @@ class StepFacts:
     classes: Tuple[ClassFacts, ...] = ()
     regions: Tuple[RegionFacts, ...] = ()
     sessions: SessionFacts = SessionFacts()
+    adds_scaling: bool = False
+    """Some of its optimizers get a loss scale that they did not have."""
 
 
 @dataclass(frozen=True)

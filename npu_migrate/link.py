@@ -16,6 +16,7 @@ from npu_migrate.facts import (
     responsible,
     some_move_it,
 )
+from npu_migrate.migrations.known_failures.switches import MIXED_PRECISION
 from npu_migrate.migrations.vocabulary import SCALED, TO_MIGRATE, is_optimizer
 from npu_migrate.names import Project, Resolution
 from npu_migrate.scan import Scan
@@ -93,6 +94,13 @@ def link_steps(run: RunFacts, files: Sequence[StepFacts]) -> RunFacts:
         if region.moves_outside and not region.ordered:
             unordered |= _leaving(region, classes)
     return replace(run, classes=classes, moving=moving, ordered=moving - unordered)
+
+
+def link_added_scaling(run: RunFacts, programs: "Programs", files: Sequence[StepFacts]) -> RunFacts:
+    """The run, whose programs with a new loss scale are taken for such of mixed precision."""
+    added = programs.around(f.sessions.module for f in files if f.adds_scaling)
+    on = run.switches.get(MIXED_PRECISION, frozenset()) | added
+    return replace(run, switches={**run.switches, MIXED_PRECISION: on}) if added else run
 
 
 def link_sessions(run: RunFacts, programs: "Programs", files: Sequence[SessionFacts]) -> RunFacts:

@@ -220,8 +220,7 @@ class GlobalStep:
 
     def _apart(self, moves: List[Move]) -> None:
         """The step moves in a function that applies nothing."""
-        scaled = vocabulary.SCALED
-        if any(self.optimizers.is_wrap(call, scaled) for call in self.index.calls):
+        if any(map(self.optimizers.scales, self.index.calls)):
             self.context.report("step-moved-apart", moves[0].call)
 
     def _obstacle(self, judgement: Judgement, moves: List[Move]) -> None:

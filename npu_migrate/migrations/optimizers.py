@@ -172,9 +172,10 @@ class Optimizers:
         """The loss-scaling wraps that a value may have gone through, or will have."""
         found: Dict[ast.Call, None] = {}
         self._descend(node, found, set())
-        return [call for call in found if self._scales(call)]
+        return [call for call in found if self.scales(call)]
 
-    def _scales(self, call: ast.Call) -> bool:
+    def scales(self, call: ast.Call) -> bool:
+        """Whether a call makes an optimizer that scales the loss, or will."""
         return (
             call in self._to_scale
             or self.is_wrap(call, vocabulary.SCALED)
@@ -192,7 +193,7 @@ class Optimizers:
     def _is_scaled(self, producer: Producer, around: FrozenSet[Producer]) -> bool:
         if not isinstance(producer, ast.Call):
             return False
-        if self._scales(producer):
+        if self.scales(producer):
             return True
         inside = self._inside(producer)
         return any(self.always_scaled(inner, around | {producer}) for inner in inside)

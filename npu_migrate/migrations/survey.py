@@ -78,6 +78,7 @@ def step_facts(index: Index, run: RunFacts) -> StepFacts:
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
         regions=tuple(_region_facts(index, optimizers, steps, run.fetches)),
         sessions=_session_facts(index, optimizers),
+        adds_scaling=bool(training.to_scale),
     )
 
 

@@ -303,6 +303,30 @@ def test_the_optimizers_of_another_file():
     assert "NPULossScaleOptimizer(" in outcome.texts["train.py"]
 
 
+def test_what_fails_in_float16_is_said_along():
+    left_as_marked(
+        with_tf("""
+        def train(loss, total):
+            opt = tf.train.AdamOptimizer(0.1)
+            return opt.minimize(loss - tf.log(total + 1e-10))  #! NPU713
+        """),
+        loss_scale="dynamic",
+    )
+
+
+def test_a_step_that_moves_apart_is_said_along():
+    left_as_marked(
+        with_tf("""
+        def move(global_step):
+            return tf.assign_add(global_step, 1)  #! NPU311
+
+        def train(loss):
+            return tf.train.AdamOptimizer(0.1).minimize(loss)
+        """),
+        loss_scale="dynamic",
+    )
+
+
 # What is left as it is
 
 
