@@ -47,7 +47,7 @@ from npu_migrate.sources import Source, SourceError, decode, is_notebook, is_pro
 
 _LINE_END = re.compile("\r\n|\r|\n")
 
-KEPT_BYTES = 2_000_000
+KEPT_BYTES = 5_000_000
 """Source bytes whose indexes are kept between the passes; what is beyond is read again."""
 
 

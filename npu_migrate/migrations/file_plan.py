@@ -54,10 +54,12 @@ def plan_file(context: Context) -> Plan:
         _plan_training(context, optimizers, training, host)
     elif context.mentions("gpu", "GPU", "CUDA", "cuda", "_device", "memory_growth"):
         GpuPinning(context).run(horovod_stays=False)
-    strategies.run(context, optimizers)
+    if context.mentions("Strategy"):
+        strategies.run(context, optimizers)
     if context.mentions(*ESTIMATORS, *WITH_ESTIMATORS):
         Estimators(context, optimizers).run()
-    Devices(context, optimizers).run()
+    if context.mentions("device(", "gpu:", "GPU:", "DeviceSpec", "to_device"):
+        Devices(context, optimizers).run()
     Keras(context, optimizers).run()
     if context.mentions("float64", "double", "complex"):
         wide_types.run(context, host)
@@ -72,9 +74,11 @@ def plan_file(context: Context) -> Plan:
     known_failures.run(context, optimizers, host)
     dropout.run(context)
     gelu.run(context)
-    precision.run(context)
+    if context.mentions("precision", "PRECISION"):
+        precision.run(context)
     batch_shapes.run(context, optimizers)
-    xla.run(context)
+    if context.mentions("jit", "xla", "XLA", "experimental_compile"):
+        xla.run(context)
     table.run(context)
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()
