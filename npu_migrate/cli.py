@@ -64,7 +64,8 @@ class Request:
     @property
     def shows_texts(self) -> bool:
         """Whether anybody sees the new texts; a check need not work them out, which takes long."""
-        return not self.check or self.diff or self.format == "sarif"
+        seen = self.diff or self.report is not None or self.format == "sarif"
+        return seen or not self.check
 
     @property
     def is_filter(self) -> bool:

@@ -116,6 +116,17 @@ def test_check_and_diff_together(make, run):
     assert outcome.out.startswith("--- a/a.py")
 
 
+def test_a_check_says_what_would_change_and_a_page_shows_it(make, run):
+    make(a=MIGRATED)
+    outcome = run("--check", "--report", "page.html", "a.py")
+    assert outcome.out.endswith("1 of 1 file would change, 1 migrated\n")
+    with open("page.html", encoding="utf-8") as page:
+        shown = page.read()
+    run("--report", "page.html", "a.py")
+    with open("page.html", encoding="utf-8") as page:
+        assert shown.count("NPU") == page.read().count("NPU")
+
+
 # JSON
 
 
