@@ -118,7 +118,8 @@ _STRING = re.compile(rb"['\"]([\w/.]{1,200})['\"]")
 _FETCH = re.compile(rb"['\"]([^'\"\s]{1,200}:0)['\"]")
 _NAME = re.compile(r"[\w.]+|\*")
 _CLOSED = re.compile(rb"(\w+)\.(?:close|__exit__)\b")
-_TINY = re.compile(rb"\d\.?[eE]-(?:0?[89]|[1-9]\d)\b")
+TINY = r"\d\.?[eE]-(?:0?[89]|[1-9]\d)\b"
+_TINY = re.compile(TINY.encode("ascii"))
 """A number that is zero in float16, which matters where mixed precision may be on."""
 
 

@@ -1,6 +1,7 @@
 """Guards against division by zero that float16 rounds to zero (NPU713)."""
 
 import ast
+import re
 import struct
 from typing import Iterator, Optional, Set, Tuple
 
@@ -11,6 +12,9 @@ from npu_migrate.migrations.known_failures.operations import operation
 from npu_migrate.migrations.known_failures.switches import MIXED_PRECISION
 from npu_migrate.migrations.optimizers import Optimizers, Producer
 from npu_migrate.names import Binding
+from npu_migrate.scan import TINY
+
+_TINY = re.compile(TINY)
 
 DIVISIONS = frozenset(
     f"tensorflow.{module}{name}"
@@ -29,7 +33,9 @@ CLIPS = frozenset(("tensorflow.clip_by_value",))
 
 def run(context: Context, optimizers: Optimizers, host: Host) -> None:
     """Report each guard of a tensor in a program with mixed precision."""
-    if context.run.has_switch(context.index.module, MIXED_PRECISION):
+    if not context.run.has_switch(context.index.module, MIXED_PRECISION):
+        return
+    if any(_TINY.search(line) for line in context.lines):
         Guards(context, optimizers, host).run()
 
 

@@ -41,6 +41,8 @@ SUMS = frozenset(
 
 def run(context: Context, host: Host) -> None:
     """Report each sum or difference of tensors of bytes outside the input pipeline."""
+    if not any("uint8" in line for line in context.lines):
+        return
     for node in _sums(context):
         if any(_is_bytes(context, part) for part in _operands(node)):
             if not host.runs(node) and not _decodes(context, node):
@@ -51,10 +53,9 @@ def _sums(context: Context) -> Iterator[ast.expr]:
     for call in context.index.calls:
         if context.is_named(call.func, SUMS):
             yield call
-    if any(context.is_named(chain, BYTES) for chain in context.index.chains):
-        for node in ast.walk(context.index.tree):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-                yield node
+    for node in ast.walk(context.index.tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            yield node
 
 
 def _operands(node: ast.expr) -> List[ast.expr]:
