@@ -119,6 +119,20 @@ def test_variables_in_a_dataset():
 def test_variables_elsewhere():
     untouched(
         with_tf("""
+        import multiprocessing
+        import pandas
+
+        def worker(n):
+            return tf.get_variable('w', [n])
+
+        pool = multiprocessing.Pool()
+        pool.map(worker, range(3))
+        dataset = pandas.read_csv('x')
+        dataset.map(worker)
+
+        def search(executor):
+            return executor.map(worker, range(3))
+
         w = tf.get_variable('w', [3])
 
         class Pool(object):

@@ -1,11 +1,11 @@
 """The functions that a file hands to datasets: they run on the host, in a graph of their own."""
 
 import ast
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Union
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from npu_migrate.migrations.context import argument
 from npu_migrate.migrations.optimizers import Optimizers, Producer
-from npu_migrate.names import FUNCTIONS, Binding, FunctionNode, Index, parameters
+from npu_migrate.names import FUNCTIONS, Binding, FunctionNode, Index, dotted, parameters
 
 Function = Union[FunctionNode, ast.Lambda]
 
@@ -82,35 +82,45 @@ class Pipelines:
     def makes_dataset(self, call: ast.Call) -> bool:
         """Whether a call makes a dataset, or another of one, as far as names tell."""
         roots = self._roots(call)
-        return any(self._is_maker(root) for root in roots) or (
-            bool(roots) and all(_is_called_dataset(root) for root in roots)
+        return any(map(self._is_maker, roots)) or (
+            bool(roots) and all(self._is_called_dataset(*root) for root in roots.items())
         )
 
     def is_assumed(self, call: ast.Call) -> bool:
-        """Whether a dataset is one only by what a parameter is called."""
-        return not all(self._is_maker(root) for root in self._roots(call))
+        """Whether a dataset is one only by what it is called."""
+        return not all(map(self._is_maker, self._roots(call)))
 
     def _is_maker(self, root: Producer) -> bool:
         return isinstance(root, ast.Call) and any(
             name.startswith(DATASETS) for name in self.index.resolve(root.func).names
         )
 
-    def _roots(self, call: ast.Call) -> List[Producer]:
-        """What the chains of methods begin with that a call may end."""
-        found: Dict[Producer, None] = {}
-        pending: List[Producer] = [call]
+    def _is_called_dataset(self, root: Producer, name: str) -> bool:
+        """The convention for what comes from elsewhere, and not from a library that is known."""
+        if isinstance(root, ast.Call):
+            makers = self.index.resolve(root.func).names
+            if any(not maker.startswith(":") for maker in makers):
+                return False
+        last = name.rpartition(".")[2].lower()
+        return last in ("ds", "d") or "dataset" in last
+
+    def _roots(self, call: ast.Call) -> Dict[Producer, str]:
+        """What the chains of methods begin with that a call may end, and what it is called."""
+        found: Dict[Producer, str] = {}
+        pending: List[Tuple[Producer, str]] = [(call, "")]
         seen: Set[Producer] = set()
         while pending:
-            producer = pending.pop(0)
+            producer, name = pending.pop(0)
             if producer in seen:
                 continue
             seen.add(producer)
             receiver = self._receiver(producer)
             if receiver is None:
-                found[producer] = None
+                found[producer] = name
             else:
-                pending += self._optimizers.producers(receiver)
-        return list(found)
+                called = dotted(receiver)
+                pending += [(p, called) for p in self._optimizers.producers(receiver)]
+        return found
 
     def _receiver(self, producer: Producer) -> Optional[ast.expr]:
         """The dataset that a method makes another one of."""
@@ -121,7 +131,8 @@ class Pipelines:
 
     def _handed_over(self, call: ast.Call) -> List[ast.expr]:
         """The arguments of a call that the dataset may run."""
-        if isinstance(call.func, ast.Attribute) and call.func.attr in TAKE_FUNCTIONS:
+        takes = isinstance(call.func, ast.Attribute) and call.func.attr in TAKE_FUNCTIONS
+        if takes and self.makes_dataset(call):
             return call.args + [k.value for k in call.keywords]
         names = self.index.resolve(call.func).names
         if any(name.startswith(DATASETS) for name in names):
@@ -171,11 +182,3 @@ class Pipelines:
         partials = self._partials.get(function, ())
         found = [argument(partial, position + 1, binding.name) for partial in partials]
         return [value for value in found if value is not None]
-
-
-def _is_called_dataset(root: Producer) -> bool:
-    """The convention for parameters that take datasets."""
-    if not isinstance(root, Binding) or not root.parameter:
-        return False
-    name = root.name.lower()
-    return name in ("ds", "d") or "dataset" in name

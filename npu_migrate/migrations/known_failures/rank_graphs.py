@@ -11,7 +11,7 @@ from npu_migrate.names import FUNCTIONS, leaves
 
 Part = Sequence[ast.AST]
 
-OWN_GRAPHS = ("tensorflow.Graph", "tensorflow.Session")
+OWN_GRAPHS = ("tensorflow.Graph", "tensorflow.Session", "tensorflow.reset_default_graph")
 """What an arm has that builds a graph of its own, to run by itself."""
 
 
