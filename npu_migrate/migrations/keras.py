@@ -5,7 +5,7 @@ that what follows it never runs: it is closed in a ``finally``.
 """
 
 import ast
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 from npu_migrate.migrations import precision, vocabulary
 from npu_migrate.migrations.context import Context
@@ -22,6 +22,7 @@ LEAVING = (
     "builtins.quit",
 )
 """What ends the process."""
+CLEARING = ("tensorflow.keras.backend.clear_session", "npu_bridge.npu_init.npu_clear_session")
 RUNNING = ("tensorflow.app.run", "absl.app.run")
 NOT_RUN = (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)
 
@@ -85,12 +86,7 @@ class Keras:
 
     def _around(self, block: Sequence[ast.stmt], start: ast.stmt) -> List[Edit]:
         """The session before the first statement that needs it, its end after the last."""
-        init = self.context.local(vocabulary.KERAS_SESSION, start)
-        close = self.context.local(vocabulary.CLOSE_SESSION, start)
-        name = self.context.fresh("keras_session")
-        self.context.claim(name)
-        opening = f"{name} = {init}({self._config(start)})\n"
-        closing = f"{close}({name})\n"
+        opening, closing = self._opening_and_closing(start)
         last = block[-1]
         leaving = next((s for s in block if self._leaves(s)), None)
         if start is last or start is leaving:
@@ -103,6 +99,17 @@ class Keras:
             code = f"try:\n    $it\nfinally:\n    {closing}"
             return [*edits, ReplaceStatement(leaving, code, variants={"it": ()})]
         return [*edits, InsertStatements(leaving, closing)]
+
+    def _opening_and_closing(self, start: ast.stmt) -> Tuple[str, str]:
+        """Source of both; where the script clears sessions, the last one is Keras's own."""
+        made = f"{self.context.local(vocabulary.KERAS_SESSION, start)}({self._config(start)})"
+        close = self.context.local(vocabulary.CLOSE_SESSION, start)
+        if any(self.context.calls_to(call, *CLEARING) for call in self.index.calls):
+            session = f"{self.context.tensorflow(start)}.keras.backend.get_session()"
+            return f"{made}\n", f"{close}({session})\n"
+        name = self.context.fresh("keras_session")
+        self.context.claim(name)
+        return f"{name} = {made}\n", f"{close}({name})\n"
 
     def _config(self, start: ast.stmt) -> str:
         """The argument that sets the precision, where the script switched mixed precision on."""

@@ -146,6 +146,17 @@ def test_clearing_keras_makes_another_session():
     assert outcome.text.endswith("\nnpu_clear_session()\n")
 
 
+def test_a_script_that_clears_sessions_closes_the_last():
+    outcome = migrate(with_main(["tf.keras.backend.clear_session()", "train()", "report()"]))
+    assert main_of(outcome) == [
+        "set_keras_session_npu_config()",
+        "npu_clear_session()",
+        "train()",
+        "report()",
+        "close_session(tf.keras.backend.get_session())",
+    ]
+
+
 @pytest.mark.parametrize(
     "session", ["set_keras_session_npu_config()", "tf.keras.backend.set_session(s)"]
 )
