@@ -60,6 +60,7 @@ class Request:
     jobs: int
     quiet: bool
     verbose: bool
+    add_ignores: bool
 
     @property
     def shows_texts(self) -> bool:
@@ -185,6 +186,11 @@ def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) 
     metavar="N",
     help="Files to work on at a time.",
 )
+@click.option(
+    "--add-ignores",
+    is_flag=True,
+    help="Migrate nothing; write comments that suppress what would be left for you.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print errors and the summary only.")
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print the reason and a link with each finding."
@@ -288,6 +294,8 @@ def _check_usage(request: Request) -> None:
         raise click.UsageError("name the files or folders to migrate, or - for standard input")
     if "-" in request.paths and len(request.paths) > 1:
         raise click.UsageError("- for standard input stands alone")
+    if request.add_ignores and (request.check or request.output is not None):
+        raise click.UsageError("--add-ignores writes comments alone; --diff shows them")
     if request.output is None:
         return
     if request.diff or request.check:
@@ -343,6 +351,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
         loss_scale=request.loss_scale,
         extend_select=request.extend_select,
         with_texts=request.shows_texts,
+        add_ignores=request.add_ignores,
     )
     done = 0
 

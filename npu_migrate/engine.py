@@ -10,7 +10,7 @@ import ast
 import gc
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import (
@@ -39,11 +39,12 @@ from npu_migrate.names import Exports, Index, Project, Resolution, exports
 from npu_migrate.plan import Finding, Plan
 from npu_migrate.results import FileResult, all_or_none
 from npu_migrate.rewrite import RewriteError, rewrite
-from npu_migrate.rules import Rule, Rules
+from npu_migrate.rules import Rules
 from npu_migrate.scan import Scan, Scanner
 from npu_migrate.scripts import OtherLanguage, Script, read_script
-from npu_migrate.selection import Selection, is_coupled, judged
+from npu_migrate.selection import Selection, holding, is_coupled, judged
 from npu_migrate.sources import Source, SourceError, decode, is_notebook, is_project_file, parse
+from npu_migrate.suppressions import MARK, Suppressions, read
 
 _LINE_END = re.compile("\r\n|\r|\n")
 
@@ -67,6 +68,10 @@ class Options:
     precision_mode: str = ""
     with_texts: bool = True
     """Whether the new texts are wanted, and not just what would change."""
+    ignored_in: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
+    """Path -> the starts of codes that are ignored in it alone."""
+    add_ignores: bool = False
+    """Migrate nothing, but write comments that suppress what would be left."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,13 @@ def migrate(
     others = [source for source in sources if is_project_file(source.path)]
     notebooks = [source for source in scripts if is_notebook(source.path)]
     if others or notebooks:
-        from npu_migrate.project_files.examine import examine, with_commands
+        from npu_migrate.project_files.examine import Examiner
 
-        chosen = rules.select(options.select, options.ignore)
+        examiner = Examiner(rules, rules.select(options.select, options.ignore), options.ignored_in)
         for source in notebooks:
-            results[source.path] = with_commands(results[source.path], chosen)
+            results[source.path] = examiner.with_commands(results[source.path])
         for source in others:
-            results[source.path] = examine(source, chosen)
+            results[source.path] = examiner.examine(source)
             advance()
     return [results[source.path] for source in sources]
 
@@ -125,11 +130,16 @@ def _migrate_scripts(
         project = Project({f.module: f.exports for f in names}, scans, reader.exports)
         run = link_names(project, programs, names, matched, options.loss_scale, training)
         steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
-        planned = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
         run = link_added_scaling(link_steps(run, steps), programs, steps)
         run = link_sessions(run, programs, [f.sessions for f in steps])
-        migrator = _Migrator(reader, run, planned, concerned, programs, options)
-        selection = Selection(frozenset(chosen.by_code))
+        migrator = _Migrator(reader, run, rules, chosen, concerned, programs, options)
+        suppressing = [
+            source
+            for source in taking_part
+            if scans[reader.module(source)].suppresses or source.path in options.ignored_in
+        ]
+        held = dict(chain.from_iterable(each(migrator.held, suppressing)))
+        selection = Selection(frozenset(chosen.by_code), held=held)
         if options.select or options.ignore:
             changing = chain.from_iterable(each(migrator.changing, taking_part))
             selection = selection.completed(changing)
@@ -319,7 +329,8 @@ class _Migrator:
         self,
         reader: _Reader,
         run: RunFacts,
-        rules: Dict[str, Rule],
+        rules: Rules,
+        chosen: Rules,
         concerned: FrozenSet[str],
         programs: Programs,
         options: Options,
@@ -328,16 +339,29 @@ class _Migrator:
         self._concerned = concerned
         self._programs = programs
         self._run = run
-        self._rules = rules
+        self._known = rules
+        self._chosen = chosen
+        self._rules = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
         self._options = options
 
     def changing(self, source: Source) -> FrozenSet[str]:
         """The codes of the rules that change something in a file."""
         try:
-            plan = self._plan(source.path, *self._reader.index(source, self._run))
+            script, index = self._reader.index(source, self._run)
+            plan = self._plan(source.path, script, index, self._suppressions(source.path, script))
         except (SourceError, RecursionError):
             return frozenset()
         return frozenset(finding.code for finding in plan.owners.values())
+
+    def held(self, source: Source) -> List[Tuple[str, Finding]]:
+        """The program of a file and what is suppressed there of changes that belong together."""
+        try:
+            script, index = self._reader.index(source, self._run)
+            suppressions = self._suppressions(source.path, script)
+            found = holding(self._plan(source.path, script, index, suppressions), suppressions)
+        except (SourceError, RecursionError):
+            return []
+        return [(self._programs.name(index.module), script.placed(found))] if found else []
 
     def result(self, selection: Selection, file: _File) -> FileResult:
         """The plan of a file, carried out."""
@@ -347,10 +371,15 @@ class _Migrator:
         module = self._reader.module(file.source)
         try:
             if module not in self._concerned:
-                data = file.source.read()
-                return FileResult(path, data, data, skipped=file.skipped)
+                return self._unconcerned(file)
             script, index = self._reader.index(file.source, self._run)
-            plan = selection.cut(self._plan(path, script, index))
+            suppressions = self._suppressions(path, script)
+            plan = self._plan(path, script, index, suppressions)
+            program = self._programs.name(module) if selection.held else ""
+            plan = selection.cut(plan, suppressions, program)
+            plan.findings += self._judged(path, suppressions, plan.suppressed)
+            if self._options.add_ignores:
+                return _with_ignores(path, script, plan)
             result = self._migrated(path, script, index, plan)
             self._reader.forget(file.source, index)
             return result
@@ -358,6 +387,15 @@ class _Migrator:
             return self._lost(path, module, error)
         except RecursionError:
             return self._lost(path, module, _too_deep(path))
+
+    def _unconcerned(self, file: _File) -> FileResult:
+        path, data = file.source.path, file.source.read()
+        result = FileResult(path, data, data, skipped=file.skipped)
+        if file.scan is None or not file.scan.suppresses:
+            return result
+        script = read_script(file.source)
+        findings = self._judged(path, self._suppressions(path, script), [])
+        return replace(result, findings=_placed(script, findings))
 
     def _lost(self, path: str, module: str, error: SourceError) -> FileResult:
         """What is read no more might have had to change with the rest of its program."""
@@ -370,7 +408,8 @@ class _Migrator:
             path,
             script.file,
             script.file,
-            tuple(script.placed(f) for f in sorted(plan.findings, key=_by_place)),
+            _placed(script, plan.findings),
+            suppressed=_placed(script, plan.suppressed),
             program=self._programs.name(index.module) if in_program else "",
         )
         if not self._options.with_texts:
@@ -387,15 +426,46 @@ class _Migrator:
             return replace(held_back, is_held_back=True)
         return replace(result, after=after)
 
-    def _plan(self, path: str, script: Script, index: Index) -> Plan:
+    def _suppressions(self, path: str, script: Script) -> Suppressions:
+        ignored = self._options.ignored_in.get(path, ())
+        if MARK not in script.python:
+            return Suppressions(everywhere=ignored)
+        return replace(read(decode(script.python, path)), everywhere=ignored)
+
+    def _judged(self, path: str, suppressions: Suppressions, found: List[Finding]) -> List[Finding]:
+        """What is to be said of the comments of a file, once ``found`` is suppressed."""
+        return suppressions.judged(path, found, self._chosen, self._known)
+
+    def _plan(self, path: str, script: Script, index: Index, suppressions: Suppressions) -> Plan:
         text = decode(script.python, path)
         lines = tuple(_LINE_END.split(text))
         context = Context(path, index, self._rules, self._run, text=text, lines=lines)
+        context.suppressions = suppressions
         context.comment_out = self._options.removed == "comment"
         context.combined = self._options.optimizer == "combined"
         context.estimator_classes = self._options.estimator == "classes"
         context.precision_mode = self._options.precision_mode
         return plan_file(context)
+
+
+def _with_ignores(path: str, script: Script, plan: Plan) -> FileResult:
+    """The file as it was, with comments that suppress what would be left."""
+    from npu_migrate.add_ignores import can_be_ignored, with_ignores
+
+    left = [finding for finding in plan.findings if finding.status.is_left]
+    ignored = [finding for finding in left if can_be_ignored(finding)]
+    return FileResult(
+        path,
+        script.file,
+        script.with_python(with_ignores(script.python, path, ignored)),
+        _placed(script, [finding for finding in left if not can_be_ignored(finding)]),
+        suppressed=_placed(script, plan.suppressed + ignored),
+    )
+
+
+def _placed(script: Script, findings: Iterable[Finding]) -> Tuple[Finding, ...]:
+    """Findings in the order of a script, as people find them in the file."""
+    return tuple(script.placed(finding) for finding in sorted(findings, key=_by_place))
 
 
 def _by_place(finding: Finding) -> Tuple[int, int, str]:

@@ -217,6 +217,8 @@ class Plan:
     edits: List[Edit] = field(default_factory=list)
     owners: Dict[int, Finding] = field(default_factory=dict)
     """Position in ``edits`` -> the finding that it serves, where it serves one."""
+    suppressed: List[Finding] = field(default_factory=list)
+    """What a person wants neither done nor reported."""
 
     def add(self, finding: Finding, *edits: Edit) -> None:
         self.findings.append(finding)

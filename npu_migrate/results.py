@@ -24,6 +24,8 @@ class FileResult:
     is_held_back: bool = False
     skipped: str = ""
     """Why the file was not looked at, where it was not."""
+    suppressed: Tuple[Finding, ...] = ()
+    """What comments or the configuration suppress."""
     would_change: bool = False
     """The file would change; its new text was not asked for."""
 

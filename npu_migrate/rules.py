@@ -31,6 +31,7 @@ import yaml
 from npu_migrate.plan import Status
 
 HUNDREDS = {
+    "suppressions": "NPU0",
     "loss scaling": "NPU1",
     "distribution": "NPU2",
     "global step": "NPU3",
@@ -49,7 +50,7 @@ _MIGRATIONS = {
     ".".join(path.relative_to(_PACKAGE / "migrations").with_suffix("").parts)
     for path in (_PACKAGE / "migrations").rglob("*.py")
     if path.stem != "__init__"
-} | {"project_files"}
+} | {"project_files", "suppressions"}
 _HOMES = (_PACKAGE / "data" / "rules", _PACKAGE.parent / "rules")
 """Where the shipped rules are: in an installed package, and in a checkout."""
 
@@ -145,8 +146,8 @@ class Rules:
         decides, at equal length ``ignore``. ``ALL`` is the start of all codes. A rule that is off
         by default takes a start that names its family.
         """
-        wanted = (self._starts(select) or [""]) + self._starts(extend)
-        unwanted = self._starts(ignore)
+        wanted = (self.starts(select) or [""]) + self.starts(extend)
+        unwanted = self.starts(ignore)
         chosen = [
             rule
             for rule in self.by_code.values()
@@ -163,7 +164,8 @@ class Rules:
         names = [name for rule in self.by_code.values() for name in (rule.code, rule.name)]
         raise UnknownCode(f"there is no rule {code}{_nearest(code, names)}")
 
-    def _starts(self, selectors: Sequence[str]) -> List[str]:
+    def starts(self, selectors: Sequence[str]) -> List[str]:
+        """The starts of codes that selectors mean; :class:`UnknownCode` for what no code has."""
         starts = ["" if text.upper() == "ALL" else text.upper() for text in selectors]
         for start in starts:
             if not any(code.startswith(start) for code in self.by_code):

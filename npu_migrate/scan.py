@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import FrozenSet, Iterable, List, Tuple
 
+from npu_migrate.suppressions import MARK
+
 OF_TRAINING = (
     "mixed_precision",
     "MIXED_PRECISION",
@@ -156,6 +158,8 @@ class Scan:
     """Names of tensors, as ``session.run`` and ``get_tensor_by_name`` take them."""
     closed: FrozenSet[str]
     """Names that have ``close`` called on them, or are left as a context."""
+    suppresses: bool = False
+    """It may have comments that suppress findings."""
 
 
 class Scanner:
@@ -215,6 +219,7 @@ class Scanner:
             imports=tuple(_imports(data)),
             fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(data)),
             closed=frozenset(name.decode("utf-8", "replace") for name in _closed(data)),
+            suppresses=MARK in data,
         )
 
     def _makes_estimator(self, data: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What ``--select`` and ``--ignore`` leave of a plan.
+"""What ``--select``, ``--ignore`` and suppressions leave of a plan.
 
 The changes of some families make one whole: with a loss-scaled optimizer that is not nested in the
 distributed one, or a step that is moved at one end only, a script would train otherwise than
@@ -6,11 +6,12 @@ before. Their rules are therefore always judged, and their changes are done all 
 """
 
 import re
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import FrozenSet, Iterable, Iterator, List, Sequence, Tuple
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from npu_migrate.plan import AddImport, Edit, Finding, Plan
 from npu_migrate.rules import Rules
+from npu_migrate.suppressions import Suppressions
 
 TOGETHER = ("NPU1", "NPU2", "NPU3")
 """How the codes start whose changes belong together."""
@@ -22,18 +23,24 @@ class Selection:
 
     codes: FrozenSet[str]
     missing: Tuple[str, ...] = ()
+    held: Mapping[str, Finding] = field(default_factory=dict)
+    """Program -> a finding of it that is suppressed, although its changes belong to the others."""
 
     def completed(self, changing: Iterable[str]) -> "Selection":
         """The selection in a run in which the rules of the codes ``changing`` change something."""
         missing = {code for code in changing if is_coupled(code) and code not in self.codes}
         return replace(self, missing=tuple(sorted(missing)))
 
-    def cut(self, plan: Plan) -> Plan:
+    def cut(self, plan: Plan, suppressions: Suppressions, program: str) -> Plan:
         """The chosen findings of a plan, and the edits that can be done without the others."""
         chosen = [finding for finding in plan.findings if finding.code in self.codes]
-        if not self.missing:
-            return replace(plan, findings=chosen, edits=_without_unread(plan))
-        kept = Plan([self._left(finding) for finding in chosen])
+        shown = [finding for finding in chosen if not suppressions.holds(finding)]
+        hidden = [finding for finding in plan.findings if suppressions.holds(finding)]
+        kept = Plan(shown, suppressed=plan.suppressed + hidden)
+        if not self.missing and program not in self.held:
+            kept.edits, kept.owners = _without_unread(plan), plan.owners
+            return kept
+        kept.findings = [self._left(finding, program) for finding in shown]
         kept.edits = [
             edit
             for number, edit in enumerate(plan.edits)
@@ -42,9 +49,15 @@ class Selection:
         kept.edits += _imports_for(kept.edits, plan)
         return kept
 
-    def _left(self, finding: Finding) -> Finding:
+    def _left(self, finding: Finding, program: str) -> Finding:
         if not is_coupled(finding.code):
             return finding
+        if program in self.held:
+            other = self.held[program]
+            return finding.left(
+                f"only together with {other.code} at {other.place}, which is suppressed",
+                "no longer suppress that, or make both changes by hand",
+            )
         families = {code[: len(TOGETHER[0])] for code in (finding.code, *self.missing)}
         return finding.left(
             "only together with what is not selected", f"select {','.join(sorted(families))}"
@@ -56,6 +69,12 @@ def judged(rules: Rules, chosen: Rules) -> Rules:
     coupled = [rule for code, rule in rules.select().by_code.items() if is_coupled(code)]
     both = {rule.code: rule for rule in (*coupled, *chosen.by_code.values())}
     return Rules.of(both.values(), rules.canonical, rules.exact)
+
+
+def holding(plan: Plan, suppressions: Suppressions) -> Optional[Finding]:
+    """The first finding of a plan that is suppressed with changes that belong to a whole."""
+    changing = [f for f in plan.owners.values() if is_coupled(f.code) and suppressions.holds(f)]
+    return min(changing, key=lambda finding: (finding.line, finding.column), default=None)
 
 
 def is_coupled(code: str) -> bool:

@@ -240,6 +240,11 @@ def decode(data: bytes, path: str) -> str:
         raise _wrong_cookie(path, f"cannot be read as {encoding}") from error
 
 
+def encode(text: str, like: bytes, path: str) -> bytes:
+    """The bytes of ``text`` in the encoding of ``like``, which is a file already."""
+    return text.encode(_encoding(like, path))
+
+
 def parse(data: bytes, path: str) -> ast.Module:
     """The tree of a file, without the warnings that Python has about it."""
     with warnings.catch_warnings():

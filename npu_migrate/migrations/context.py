@@ -9,8 +9,10 @@ from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.branches import never_taken
 from npu_migrate.names import FUNCTIONS, Binding, Index, dotted
-from npu_migrate.plan import AddImport, Edit, Finding, Plan, Status
+from npu_migrate.plan import AddImport, Edit, Finding, InsertStatements, Plan, Status
 from npu_migrate.rules import Rule
+from npu_migrate.selection import is_coupled
+from npu_migrate.suppressions import Suppressions
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Context:
     """The precision that was asked for, whatever the script has."""
     text: str = ""
     lines: Tuple[str, ...] = ()
+    suppressions: Suppressions = Suppressions()
     plan: Plan = field(default_factory=Plan)
     wanted: List[Wanted] = field(default_factory=list)
     gone: Set[ast.AST] = field(default_factory=set)
@@ -57,6 +60,8 @@ class Context:
     """Names that new code reads."""
     recreated: Set[str] = field(default_factory=set)
     """Names of tensors that are made anew elsewhere."""
+    spared: List[ast.AST] = field(default_factory=list)
+    """Nodes that would have been edited, but for a suppression."""
 
     def report(
         self,
@@ -68,7 +73,7 @@ class Context:
         assumed: bool = False,
         **details: object,
     ) -> bool:
-        """Add a finding at ``node`` with its edits; false where the rule is not judged."""
+        """Add a finding at ``node`` with its edits; false where the rule is not judged there."""
         if rule not in self.rules:
             return False
         chosen = self.rules[rule]
@@ -93,8 +98,23 @@ class Context:
             assumed=assumed,
             remedy=chosen.remedy.format_map(details) if status.is_left else "",
         )
+        if not self.judges(rule, node):
+            self.plan.suppressed.append(finding)
+            self.spared += [part for part in map(_edited, edits) if part is not None]
+            return False
         self.plan.add(finding, *edits)
         return True
+
+    def judges(self, rule: str, node: ast.AST) -> bool:
+        """Whether a rule is judged at a place.
+
+        What is suppressed is not, unless it belongs to a whole: then that is judged first.
+        """
+        chosen = self.rules.get(rule)
+        if chosen is None:
+            return False
+        line = getattr(node, "lineno", 1)
+        return is_coupled(chosen.code) or not self.suppressions.suppress(chosen.code, line)
 
     def _column(self, node: ast.AST) -> int:
         """Columns are UTF-8 bytes in ``ast``; people count characters."""
@@ -320,6 +340,11 @@ class Context:
         for inner in ast.walk(node):
             self.gone.discard(inner)
 
+    def restore_spared(self) -> None:
+        """Take back that something goes whose edit is suppressed."""
+        for node in self.spared:
+            self.gone.difference_update(ast.walk(node))
+
     def without(self, read: ast.AST) -> bool:
         """Whether a read of a name goes with the part of the file that goes."""
         for node in (read, *self.index.ancestors(read)):
@@ -352,6 +377,11 @@ def _import_of(target: str, local: str, after: Optional[ast.stmt]) -> AddImport:
         return AddImport(module="tensorflow", asname=local, after=after)
     module, _, name = target.rpartition(".")
     return AddImport(module, name, local if local != name else "", after)
+
+
+def _edited(edit: Edit) -> Optional[ast.AST]:
+    """The part of the file that an edit changes."""
+    return None if isinstance(edit, (AddImport, InsertStatements)) else edit.node
 
 
 def argument(call: ast.Call, position: int, *keywords: str) -> Optional[ast.expr]:

@@ -80,6 +80,7 @@ def plan_file(context: Context) -> Plan:
     if context.mentions("jit", "xla", "XLA", "experimental_compile"):
         xla.run(context)
     table.run(context)
+    context.restore_spared()
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()
     return context.plan

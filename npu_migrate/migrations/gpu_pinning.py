@@ -172,7 +172,7 @@ class GpuPinning:
     # Removal ----------------------------------------------------------------------------------
 
     def _remove(self) -> None:
-        lines = {s: line for s, line in self._lines.items() if line.rule in self.context.rules}
+        lines = {s: line for s, line in self._lines.items() if self.context.judges(line.rule, s)}
         going = dict.fromkeys(lines)
         while True:
             grown = {*self._emptied(going), *self._unread(going)} - set(going)

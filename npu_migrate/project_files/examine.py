@@ -4,7 +4,7 @@ import os
 import re
 from collections import defaultdict
 from dataclasses import replace
-from typing import Iterable, Iterator, Tuple
+from typing import Iterable, Iterator, List, Mapping, Tuple
 
 from npu_migrate.plan import Finding
 from npu_migrate.project_files import devices, launching, requirements
@@ -13,42 +13,75 @@ from npu_migrate.project_files.shell import Script
 from npu_migrate.results import FileResult
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import Source, SourceError
+from npu_migrate.suppressions import MARK, Suppressions, read_lines
 
 _INSTRUCTION = re.compile(r"^[ \t]*(RUN|CMD|ENTRYPOINT|ENV|FROM|ARG|[A-Z]{3,})\b", re.MULTILINE)
 _RECIPE = re.compile(r"^(\t[@+-]*)?.*(?:\\\r?\n.*)*", re.MULTILINE)
 _DEVICES = re.compile(r"^([ \t]*)ENV([ \t]+)CUDA_VISIBLE_DEVICES[ \t]+", re.MULTILINE)
 
 
-def examine(source: Source, rules: Rules) -> FileResult:
-    """The findings of a file that is no script of Python."""
-    try:
-        data = source.read()
-    except SourceError as error:
-        return FileResult(source.path, b"", b"", error=error)
-    text = data.decode("utf-8", "replace")
-    found = _found(os.path.basename(source.path), text)
-    return FileResult(source.path, data, data, _findings(source.path, found, rules))
+class Examiner:
+    """Finds by the rules that were ``chosen`` among those ``known``.
+
+    ``ignored_in`` has the starts of codes that are ignored in some files, by path.
+    """
+
+    def __init__(
+        self, known: Rules, chosen: Rules, ignored_in: Mapping[str, Tuple[str, ...]]
+    ) -> None:
+        self._known = known
+        self._chosen = chosen
+        self._by_name = {rule.name: rule for rule in chosen.by_code.values()}
+        self._ignored_in = ignored_in
+
+    def examine(self, source: Source) -> FileResult:
+        """The findings of a file that is no script of Python."""
+        path = source.path
+        try:
+            data = source.read()
+        except SourceError as error:
+            return FileResult(path, b"", b"", error=error)
+        text = data.decode("utf-8", "replace")
+        found = self._findings(path, text, _found(os.path.basename(path), text))
+        shown, suppressed = (tuple(sorted(part, key=_by_place)) for part in found)
+        return FileResult(path, data, data, shown, suppressed=suppressed)
+
+    def with_commands(self, result: FileResult) -> FileResult:
+        """The result of a notebook, with what its shell commands are found to do."""
+        from npu_migrate.notebooks.commands import shell_cells
+
+        if result.error is not None or result.skipped:
+            return result
+        shown, suppressed = list(result.findings), list(result.suppressed)
+        for cell, text, sign in shell_cells(result.path, result.before):
+            found, hidden = self._findings(result.path, text, _in_shell(text))
+            for finding in found:
+                remedy = re.sub("^write: (?:export )?", f"write: {sign}", finding.remedy)
+                remedy = remedy if sign else finding.remedy
+                shown.append(replace(finding, cell=cell, remedy=remedy))
+            suppressed += [replace(finding, cell=cell) for finding in hidden]
+        shown.sort(key=_by_place)
+        return replace(result, findings=tuple(shown), suppressed=tuple(suppressed))
+
+    def _findings(
+        self, path: str, text: str, found: Iterable[Found]
+    ) -> Tuple[List[Finding], List[Finding]]:
+        """What is reported, and what is suppressed."""
+        findings = [
+            _finding(path, one, self._by_name[one.rule])
+            for one in found
+            if one.rule in self._by_name
+        ]
+        suppressions = read_lines(text) if MARK.decode() in text else Suppressions()
+        suppressions = replace(suppressions, everywhere=self._ignored_in.get(path, ()))
+        suppressed = [finding for finding in findings if suppressions.holds(finding)]
+        shown = [finding for finding in findings if not suppressions.holds(finding)]
+        shown += suppressions.judged(path, suppressed, self._chosen, self._known)
+        return shown, suppressed
 
 
-def with_commands(result: FileResult, rules: Rules) -> FileResult:
-    """The result of a notebook, with what its shell commands are found to do."""
-    from npu_migrate.notebooks.commands import shell_cells
-
-    if result.error is not None or result.skipped:
-        return result
-    findings = result.findings
-    for cell, text, sign in shell_cells(result.path, result.before):
-        for finding in _findings(result.path, _in_shell(text), rules):
-            remedy = re.sub("^write: (?:export )?", f"write: {sign}", finding.remedy)
-            findings += (replace(finding, cell=cell, remedy=remedy if sign else finding.remedy),)
-    ordered = sorted(findings, key=lambda f: (f.cell, f.line, f.column, f.code))
-    return replace(result, findings=tuple(ordered))
-
-
-def _findings(path: str, found: Iterable[Found], rules: Rules) -> Tuple[Finding, ...]:
-    by_name = {rule.name: rule for rule in rules.by_code.values()}
-    findings = [_finding(path, one, by_name[one.rule]) for one in found if one.rule in by_name]
-    return tuple(sorted(findings, key=lambda f: (f.line, f.column, f.code)))
+def _by_place(finding: Finding) -> Tuple[int, int, int, str]:
+    return finding.cell, finding.line, finding.column, finding.code
 
 
 def _finding(path: str, found: Found, rule: Rule) -> Finding:

@@ -55,5 +55,6 @@ class Run:
             "files": len(self.results),
             "changed": sum(result.is_changed for result in self.results),
             **{status.value: statuses[status] for status in Status},
+            "suppressed": sum(len(result.suppressed) for result in self.results),
             "errors": len(self.errors),
         }

@@ -176,6 +176,7 @@ def test_json(make, run):
             "manual": 1,
             "unsupported": 0,
             "note": 0,
+            "suppressed": 0,
             "errors": 1,
         },
     }
