@@ -75,20 +75,15 @@ RUN_CONFIG_PARAMETERS = (
 )
 """Of ``tf.estimator.RunConfig`` 1.15, in order."""
 
-WITHOUT_NPU = (
-    "train_distribute",
-    "eval_distribute",
-    "experimental_distribute",
-    "device_fn",
-    "protocol",
-)
+STRATEGIES = ("train_distribute", "eval_distribute", "experimental_distribute")
+"""Arguments of it that say how to train on several devices."""
+
+WITHOUT_NPU = (*STRATEGIES, "device_fn", "protocol")
 """Arguments of it that have no meaning on the NPU."""
 
 NOT_TAKEN = (
-    "device_fn",
-    "protocol",
-    "experimental_distribute",
+    *WITHOUT_NPU,
     "experimental_max_worker_delay_secs",
     "session_creation_timeout_secs",
 )
-"""Arguments of it that ``NPURunConfig`` does not take."""
+"""Arguments of it that an ``NPURunConfig`` does without."""

@@ -48,7 +48,7 @@ class Estimators:
             self._class(node)
         for chain in self.index.chains:
             self._handed_on(chain)
-        self.configs.report()
+        self.configs.report(self.classes.run_configs)
 
     # What makes an Estimator ------------------------------------------------------------------
 

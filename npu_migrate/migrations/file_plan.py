@@ -54,10 +54,10 @@ def plan_file(context: Context) -> Plan:
         _plan_training(context, optimizers, training, host)
     elif context.mentions("gpu", "GPU", "CUDA", "cuda", "_device", "memory_growth"):
         GpuPinning(context).run(horovod_stays=False)
-    if context.mentions("Strategy"):
-        strategies.run(context, optimizers)
     if context.mentions(*ESTIMATORS, *WITH_ESTIMATORS):
         Estimators(context, optimizers).run()
+    if context.mentions("Strategy"):
+        strategies.run(context, optimizers)
     if context.mentions("device(", "gpu:", "GPU:", "DeviceSpec", "to_device"):
         Devices(context, optimizers).run()
     Keras(context, optimizers).run()

@@ -14,9 +14,9 @@ from npu_migrate.migrations.estimator_classes import (
     ESTIMATOR,
     NOT_TAKEN,
     RUN_CONFIG,
-    WITHOUT_NPU,
+    STRATEGIES,
 )
-from npu_migrate.migrations.run_configs import RunConfigs, arguments
+from npu_migrate.migrations.run_configs import DISTRIBUTES, RunConfigs, arguments
 from npu_migrate.names import is_none
 from npu_migrate.plan import Argument, EditCall
 
@@ -68,9 +68,7 @@ class NpuEstimators:
 
     def _becomes_npu(self, call: ast.Call) -> bool:
         resolution = self.index.resolve(call.func)
-        if resolution.sole != RUN_CONFIG or resolution.unknown or unpacks(call):
-            return False
-        return not any(self.configs.is_given(call, name) for name in WITHOUT_NPU)
+        return resolution.sole == RUN_CONFIG and not resolution.unknown and not unpacks(call)
 
     # Edits ------------------------------------------------------------------------------------
 
@@ -129,4 +127,5 @@ def _wording(given: Dict[str, ast.expr]) -> str:
     dropped = [name for name in given if name in NOT_TAKEN and not is_none(given[name])]
     if dropped:
         notes.append("dropped: " + ", ".join(dropped))
-    return "".join("; " + note for note in notes)
+    distributes = DISTRIBUTES if set(dropped) & set(STRATEGIES) else ""
+    return "".join("; " + note for note in notes) + distributes

@@ -1,19 +1,28 @@
-"""Where the configurations of Estimators come from, and what the NPU has not (NPU424, NPU425)."""
+"""Where the configurations of Estimators come from, and what of them goes (NPU424, NPU425)."""
 
 import ast
-from typing import Dict, List, Optional, Set
+from typing import Container, Dict, List, Optional, Set
 
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import Context, argument, unpacks
+from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.migrations.estimator_classes import (
     RUN_CONFIG,
     RUN_CONFIG_PARAMETERS,
     RUN_CONFIGS,
+    STRATEGIES,
     WITHOUT_NPU,
 )
 from npu_migrate.migrations.npu_configs import NpuConfigs
 from npu_migrate.migrations.optimizers import Optimizers, Producer
 from npu_migrate.names import is_none
+from npu_migrate.plan import Argument, EditCall
+
+DISTRIBUTES = (
+    "; to train on several, wrap the optimizer in NPUDistributedOptimizer, train with "
+    "hooks=npu_hooks_append(...), shard the data by ops_adapter.size() and ops_adapter.rank(), "
+    "and save checkpoints by steps"
+)
+"""What to say of a strategy that goes: one process trains as one device did."""
 
 
 class RunConfigs:
@@ -25,11 +34,12 @@ class RunConfigs:
         self.optimizers = optimizers
         self.npu = NpuConfigs(context.index, optimizers, context.run.npu_configs)
 
-    def report(self) -> None:
-        """Say which arguments need a person."""
+    def report(self, replaced: Container[ast.Call] = ()) -> None:
+        """Drop what the NPU has not; of what is ``replaced`` whole, another edit does."""
         for call in self.index.calls:
             if self.is_made_by(call) or self._replaces(call):
-                self._without_counterpart(call)
+                if call not in replaced:
+                    self._without_counterpart(call)
                 self._saves_by_time(call)
 
     def is_made_by(self, producer: object) -> bool:
@@ -94,11 +104,26 @@ class RunConfigs:
         return receiver is not None and any(map(self.is_made_by, self.origins(receiver)))
 
     def _without_counterpart(self, call: ast.Call) -> None:
-        names = [name for name in WITHOUT_NPU if self.is_given(call, name)]
-        if names:
-            listed = ", ".join(names)
-            rule = "run-config-without-counterpart"
-            self.context.report(rule, call, symbol=RUN_CONFIG, arguments=listed)
+        given = arguments(call)
+        gone = {name: given[name] for name in WITHOUT_NPU if self.is_given(call, name)}
+        if not gone:
+            return
+        edit = EditCall(call, "", tuple(self._drop(call, value) for value in gone.values()))
+        if self.context.report(
+            "run-config-without-counterpart",
+            call,
+            edit,
+            symbol=RUN_CONFIG,
+            arguments=", ".join(gone),
+            notes=DISTRIBUTES if set(gone) & set(STRATEGIES) else "",
+        ):
+            for value in gone.values():
+                self.context.discard(value)
+
+    def _drop(self, call: ast.Call, value: ast.expr) -> Argument:
+        """The change that drops an argument, in such a way that no other changes its place."""
+        at = place_of(call, value)
+        return Argument(at, "None" if isinstance(at, int) else "")
 
     def _saves_by_time(self, call: ast.Call) -> None:
         several = self.context.run.uses_horovod(self.index.module)

@@ -12,7 +12,7 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, unpacks
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import dotted
-from npu_migrate.plan import Argument, EditCall
+from npu_migrate.plan import Argument, EditCall, RemoveStatement
 
 RULE = "distribution-strategy"
 
@@ -30,7 +30,7 @@ SHARDED = "experimental_distribute_dataset"
 """Methods that deal data out; only the last does so under ``NPUStrategy``."""
 
 OF_CONFIGURATIONS = ("train_distribute", "eval_distribute")
-"""Arguments of configurations that take a strategy, and are reported there."""
+"""Arguments of configurations that take a strategy."""
 
 
 def run(context: Context, optimizers: Optimizers) -> None:
@@ -42,7 +42,10 @@ def run(context: Context, optimizers: Optimizers) -> None:
 
 def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
     name = sorted(context.index.resolve(call.func).names)[0].rpartition(".")[2]
-    if _is_configured(context, optimizers, call):
+    if not context.stands(call) or _is_configured(context, optimizers, call):
+        return
+    if _is_of_no_use(context, call):
+        _remove(context, call)
         return
     if unpacks(call) or not _is_used(context, optimizers, call):
         context.report("strategy-used-elsewhere", call, strategy=name)
@@ -61,10 +64,40 @@ def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
 def _is_configured(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:
     """Whether a strategy is an argument of a configuration."""
     return any(
-        keyword.arg in OF_CONFIGURATIONS and call in optimizers.producers(keyword.value)
+        keyword.arg in OF_CONFIGURATIONS
+        and context.stands(keyword.value)
+        and call in optimizers.producers(keyword.value)
         for other in context.index.calls
         for keyword in other.keywords
     )
+
+
+def _is_of_no_use(context: Context, call: ast.Call) -> bool:
+    """Whether a strategy is bound to a name that nothing reads (any more)."""
+    statement = context.index.statement(call)
+    if not isinstance(statement, ast.Assign) or context.index.parents[call] not in (
+        statement,
+        statement.value,
+    ):
+        return False
+    bindings = context.index.statement_bindings(statement)
+    reads = [read for binding in bindings for read in context.index.reads(binding)]
+    return (
+        bool(bindings)
+        and not any(context.is_taken(binding.name) for binding in bindings)
+        and all(context.without(read) for read in reads)
+    )
+
+
+def _remove(context: Context, call: ast.Call) -> None:
+    """Take out the assignment of a strategy whose readers have gone."""
+    statement = context.index.statement(call)
+    bindings = context.index.statement_bindings(statement)
+    had_readers = all(context.index.reads(binding) for binding in bindings)
+    if had_readers and context.index.parents[call] is statement:
+        context.discard(statement)
+        edit = RemoveStatement(statement, comment=context.comment_out)
+        context.plan.edits.append(edit)
 
 
 def _is_used(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:

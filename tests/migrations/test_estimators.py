@@ -180,15 +180,54 @@ def test_an_estimator_that_is_handed_on_is_reported():
     )
 
 
-def test_arguments_of_a_run_config_that_the_npu_has_not():
-    left_as_marked(
+def test_arguments_of_a_run_config_that_the_npu_has_not_go():
+    outcome = migrate(
         with_tf("""
-            strategy = tf.distribute.MirroredStrategy()
-            a = tf.estimator.RunConfig(train_distribute=strategy, device_fn=None)  #! NPU424
-            b = a.replace(protocol='grpc')  #! NPU424
+            a = tf.estimator.RunConfig(train_distribute=s(), eval_distribute=s(), device_fn=None)
+            b = a.replace(protocol='grpc', model_dir='d')
             c = tf.estimator.RunConfig(train_distribute=None, save_checkpoints_secs=60)
+            d = tf.estimator.RunConfig('d', 1, 2, 3, None, None, 5, 6, 7, s(), device_of)
+            e = tf.estimator.RunConfig('d', 1, 2, 3, None, None, 5, 6, 7, s(), None, None, s())
         """)
     )
+    assert outcome.left == []
+    assert line_of(outcome, "a = ") == "a = tf.estimator.RunConfig(device_fn=None)"
+    assert line_of(outcome, "b = ") == "b = a.replace(model_dir='d')"
+    assert "train_distribute=None" in line_of(outcome, "c = ")
+    assert line_of(outcome, "d = ").endswith("('d', 1, 2, 3, None, None, 5, 6, 7, None, None)")
+    assert line_of(outcome, "e = ").endswith(
+        "('d', 1, 2, 3, None, None, 5, 6, 7, None, None, None, None)"
+    )
+    assert "NPUDistributedOptimizer" in outcome.of("NPU424")[0].message
+    assert "NPUDistributedOptimizer" not in outcome.of("NPU424")[1].message
+
+
+@pytest.mark.parametrize("style", ["helpers", "classes"])
+def test_a_strategy_goes_with_the_configuration_that_had_it(style):
+    outcome = migrate(
+        with_tf("""
+            strategy = tf.distribute.MirroredStrategy()
+            rc = tf.estimator.RunConfig(train_distribute=strategy, eval_distribute=strategy)
+            e = tf.estimator.Estimator(fn, config=rc)
+        """),
+        estimator=style,
+    )
+    assert outcome.left == []
+    assert "# strategy = tf.distribute.MirroredStrategy()\n" in outcome.text
+    assert "RunConfig()\n" in outcome.text
+    assert "NPUDistributedOptimizer" in outcome.messages("NPU420", "NPU424")
+
+
+def test_a_strategy_that_something_else_asks_stays():
+    outcome = migrate(
+        with_tf("""
+            strategy = tf.distribute.MirroredStrategy()
+            rc = tf.estimator.RunConfig(train_distribute=strategy)
+            batch_size = 8 // strategy.num_replicas_in_sync
+        """)
+    )
+    assert outcome.left == [(3, "NPU218")]
+    assert "\nstrategy = tf.distribute.MirroredStrategy()\n" in outcome.text
 
 
 def test_several_devices_save_by_step():
@@ -313,8 +352,6 @@ def test_a_configuration_that_saves_nothing_goes_on_saving_nothing():
     "script",
     [
         "def make(rc):\n  return tf.estimator.Estimator(fn, config=rc)",
-        "rc = tf.estimator.RunConfig(train_distribute=strategy)  #! NPU424\n"
-        "e = tf.estimator.Estimator(fn, config=rc)",
         "rc = tf.contrib.tpu.RunConfig()\ne = tf.contrib.tpu.TPUEstimator(fn, config=rc)",
         "class Own(tf.estimator.Estimator):\n  def __init__(self, rc):\n"
         "    super().__init__(fn, config=rc)\ne = Own(tf.estimator.RunConfig())",

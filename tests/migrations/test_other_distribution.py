@@ -224,16 +224,6 @@ def test_keras_under_a_strategy_is_left():
     )
 
 
-def test_strategy_of_an_estimator_is_reported_once():
-    outcome = migrate(
-        with_tf("""
-        strategy = tf.distribute.MirroredStrategy()
-        config = tf.estimator.RunConfig(train_distribute=strategy)
-        """)
-    )
-    assert [line for line, code in outcome.left] == [4]
-
-
 def test_strategy_that_is_used_elsewhere_is_left():
     untouched(
         with_tf("""

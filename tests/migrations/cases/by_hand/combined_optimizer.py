@@ -1,0 +1,10 @@
+import tensorflow as tf
+from npu_bridge.npu_init import *
+
+optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+manager = FixedLossScaleManager(loss_scale=128)
+optimizer = NPUOptimizer(
+    optimizer, loss_scale_manager=manager, is_distributed=False, is_loss_scale=True
+)
+loss = tf.square(tf.Variable(1.0))
+train_op = optimizer.minimize(loss)
