@@ -106,7 +106,7 @@ PROGRAM = (
     "mixed_float16",
 )
 
-TRAINING = ("minimize", "apply_gradients", "compile")
+TRAINING = ("minimize", "apply_gradients", "compile", "train_op", "optimize_loss")
 """Words of files that train, which matter where loss scaling is to be added."""
 
 HOROVOD = ("horovod", "byteps", "ops_adapter")

@@ -8,7 +8,7 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.control_dependencies import MANAGER_NAME
 from npu_migrate.migrations.loss_scaling import LossScaling
-from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.optimizers import COMPUTING, Optimizers, method
 from npu_migrate.migrations.training_optimizers import KERAS, Training, TrainingOptimizers
 from npu_migrate.plan import Edit, InsertStatements, ReplaceExpression, ReplaceStatement
 
@@ -128,10 +128,11 @@ class AddedScaling:
         """Take from the optimizer what ``tf.gradients`` gave, where it is made before."""
         for use in training.uses:
             given = argument(use, 0, "grads_and_vars")
-            if given is None or not training.name:
+            if given is None or not training.name or method(use) != "apply_gradients":
                 continue
-            for call in self.optimizers.derives_from(given, (vocabulary.GRADIENTS,)):
-                if self.context.stands(call) and self._comes_later(call, training):
+            for call in self.optimizers.derives_from(given, (vocabulary.GRADIENTS,), COMPUTING):
+                taken = self.optimizers.is_wrap(call, (vocabulary.GRADIENTS,))
+                if taken and self.context.stands(call) and self._comes_later(call, training):
                     self._take_from(call, name)
 
     def _take_from(self, call: ast.Call, name: str) -> None:

@@ -31,6 +31,9 @@ Producer = Union[ast.expr, Binding]
 APPLYING = ("apply_gradients", "minimize")
 """Methods of an optimizer that give a training op."""
 
+COMPUTING = ("compute_gradients",)
+"""Methods of an optimizer that give gradients."""
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -146,7 +149,7 @@ class Optimizers:
 
     def may_distribute(self, call: ast.Call) -> bool:
         """Whether a call looks like Horovod's wrap, though its receiver can't be resolved."""
-        return _method(call) == "DistributedOptimizer" and not self.index.resolve(call.func).names
+        return method(call) == "DistributedOptimizer" and not self.index.resolve(call.func).names
 
     def _descend(self, node: ast.expr, found: Dict[ast.Call, None], others: Set[Producer]) -> None:
         for producer in self.producers(node):
@@ -240,9 +243,9 @@ class Optimizers:
         """Whether gradients are reduced over ranks on their way to some of the uses."""
         for use in uses:
             gradients = argument(use, 0, "grads_and_vars")
-            if gradients is None or _method(use) != "apply_gradients":
+            if gradients is None or method(use) != "apply_gradients":
                 continue
-            found = self.derives_from(gradients, vocabulary.ALLREDUCES, ("compute_gradients",))
+            found = self.derives_from(gradients, vocabulary.ALLREDUCES, COMPUTING)
             if any(self.is_wrap(call, vocabulary.ALLREDUCES) for call in found):
                 return True
         return False
@@ -270,7 +273,7 @@ class Optimizers:
             seen.add(current)
             for inner in _walk_to(current, found):
                 if isinstance(inner, ast.Call):
-                    if self.is_wrap(inner, names) or _method(inner) in methods:
+                    if self.is_wrap(inner, names) or method(inner) in methods:
                         found[inner] = None
                 if isinstance(inner, (ast.Name, ast.Attribute)):
                     pending += self._sources(inner)
@@ -307,5 +310,6 @@ def _walk_to(node: ast.AST, found: Mapping[ast.Call, None]) -> Iterator[ast.AST]
             pending += ast.iter_child_nodes(current)
 
 
-def _method(call: ast.Call) -> str:
+def method(call: ast.Call) -> str:
+    """The name of the method that a call is one of."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""

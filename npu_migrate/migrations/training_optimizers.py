@@ -10,16 +10,20 @@ from typing import Dict, FrozenSet, Hashable, Iterator, List, Optional, Sequence
 
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import horovod_optimizer, vocabulary
+from npu_migrate.migrations.context import argument
 from npu_migrate.migrations.control_dependencies import evaluated_once
 from npu_migrate.migrations.distribution import beyond_the_adapter
-from npu_migrate.migrations.optimizers import Optimizers, Origin
-from npu_migrate.names import FUNCTIONS, LOOPS, WITHS, Binding, Index, dotted, leaves
+from npu_migrate.migrations.optimizers import COMPUTING, Optimizers, Origin
+from npu_migrate.names import FUNCTIONS, LOOPS, WITHS, Binding, Index, dotted, leaves, literal
 
 KERAS = "a Keras optimizer can't be wrapped under TensorFlow 1.15"
 UNKNOWN = "what optimizer this is can't be seen here"
 ENTANGLED = "there is no one place behind which the optimizer is always this one"
 ELSEWHERE = "the optimizer is made outside of the function that trains, maybe in another graph"
 AVERAGED = "how Horovod averages its gradients has to be settled first"
+MADE_INSIDE = (
+    "the optimizer is named here and made by TensorFlow; hand over one that is made before"
+)
 COLLECTED = "SyncReplicasOptimizer has to go first"
 """What may be in the way of scaling."""
 
@@ -80,10 +84,9 @@ class TrainingOptimizers:
 
     def _find(self) -> Iterator[Training]:
         groups: Dict[Hashable, List[Tuple[ast.expr, ast.Call]]] = {}
-        for use in self.optimizers.uses():
-            if self._may_train(use):
-                for root in self._roots(self.optimizers.receiver(use), ()):
-                    groups.setdefault(self._identity(root), []).append((root, use))
+        for use, optimizer in self._uses():
+            for root in self._roots(optimizer, ()):
+                groups.setdefault(self._identity(root), []).append((root, use))
         shared = self._in_several(groups)
         roots_made = [m[0][0] for m in groups.values() if isinstance(m[0][0], ast.Call)]
         self._statements_of_calls = [self.index.statement(root) for root in roots_made]
@@ -96,8 +99,30 @@ class TrainingOptimizers:
             yield (
                 Training(roots[0], uses, obstacle=obstacle)
                 if obstacle
-                else self._placed(roots, uses)
+                else self._placed(roots, uses, self._computing(roots[0]))
             )
+
+    def _uses(self) -> Iterator[Tuple[ast.Call, ast.expr]]:
+        """Each call that trains, with the optimizer that it trains with."""
+        for use in self.optimizers.uses():
+            if self._may_train(use):
+                yield use, self.optimizers.receiver(use)
+        for call in self.index.calls:
+            for name in self.index.resolve(call.func).names & vocabulary.TRAINING_FUNCTIONS.keys():
+                for position, keyword in vocabulary.TRAINING_FUNCTIONS[name]:
+                    optimizer = argument(call, position, keyword)
+                    yield call, call if optimizer is None else optimizer
+
+    def _computing(self, root: ast.expr) -> List[ast.expr]:
+        """Where the same optimizer computes gradients, which it has to scale too."""
+        bindings = set(self._bindings(root))
+        return [
+            reader
+            for call in self.index.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr in COMPUTING
+            for reader in self._roots(call.func.value, ())
+            if not bindings.isdisjoint(self._bindings(reader))
+        ]
 
     def _may_train(self, use: ast.Call) -> bool:
         """Whether a use is one of an optimizer, and not by an optimizer of the user's own."""
@@ -149,6 +174,8 @@ class TrainingOptimizers:
 
     def _of_kind(self, root: ast.expr) -> str:
         """What is in the way for the kind of optimizer, if anything is."""
+        if isinstance(literal(root), str):
+            return MADE_INSIDE
         origins = self.optimizers.origins(root)
         if any(o.name.startswith(vocabulary.KERAS_OPTIMIZERS) for o in origins):
             return KERAS
@@ -170,7 +197,12 @@ class TrainingOptimizers:
 
     # Where they can be wrapped ----------------------------------------------------------------
 
-    def _placed(self, roots: Sequence[ast.expr], uses: Tuple[ast.Call, ...]) -> Training:
+    def _placed(
+        self,
+        roots: Sequence[ast.expr],
+        uses: Tuple[ast.Call, ...],
+        computing: Sequence[ast.expr],
+    ) -> Training:
         root = roots[0]
         if isinstance(root, ast.Call):
             statement = self.index.statement(root)
@@ -182,16 +214,21 @@ class TrainingOptimizers:
         statements = [b.statement for b in bindings if isinstance(b.statement, BINDINGS)]
         if not bindings or len(statements) < len(bindings):
             return Training(root, uses, obstacle=UNKNOWN if not bindings else ENTANGLED)
-        near = [r for r in roots if self.index.region(r) is self.index.region(statements[0])]
+        near = [r for r in roots if self._is_near(r, statements[0])]
         if len(near) < len(roots) and (isinstance(root, ast.Name) or self._has_graphs()):
             return Training(root, uses, obstacle=ELSEWHERE)
-        behind = self._behind(root, statements, near)
+        readers = near + [r for r in computing if self._is_near(r, statements[0])]
+        behind = self._behind(root, statements, readers)
         if behind is not None:
             return Training(root, uses, behind)
-        ahead = self._ahead(statements, near) if len(near) == len(roots) else None
+        all_near = len(readers) == len(roots) + len(computing)
+        ahead = self._ahead(statements, readers) if all_near else None
         if ahead is not None:
             return Training(root, uses, ahead, before=True)
         return Training(root, uses, obstacle=ENTANGLED)
+
+    def _is_near(self, reader: ast.expr, statement: ast.stmt) -> bool:
+        return self.index.region(reader) is self.index.region(statement)
 
     def _has_graphs(self) -> bool:
         """Whether the file makes graphs of its own, so that methods may build in several."""

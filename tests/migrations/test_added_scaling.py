@@ -472,3 +472,57 @@ def test_what_can_not_be_scaled_is_said(text):
 )
 def test_what_does_not_train(text):
     untouched(with_tf(text), loss_scale="dynamic")
+
+
+# Faults that were found in scripts of many styles
+
+
+def test_the_scaler_stands_before_gradients_are_computed_wherever_that_is():
+    becomes(
+        "opt = tf.train.AdamOptimizer(lr); towers = []\n"
+        "for part in loss:\n"
+        "    towers.append(opt.compute_gradients(part))\n"
+        "return opt.apply_gradients(flag(towers))",
+        f"opt = tf.train.AdamOptimizer(lr); towers = []\n{SCALER}\n"
+        "for part in loss:\n"
+        "    towers.append(opt.compute_gradients(part))\n"
+        "return opt.apply_gradients(flag(towers))",
+    )
+
+
+@pytest.mark.parametrize(
+    "trained",
+    [
+        "opt.minimize(loss + slope)",
+        "opt.apply_gradients([(g, v) for g, v in opt.compute_gradients(loss + slope)])",
+    ],
+)
+def test_a_gradient_in_the_loss_is_no_gradient_that_is_applied(trained):
+    penalty = "slope = tf.norm(tf.gradients(flag(loss), [loss])[0])"
+    becomes(
+        f"opt = tf.train.AdamOptimizer(lr)\n{penalty}\nreturn {trained}",
+        f"opt = tf.train.AdamOptimizer(lr)\n{SCALER}\n{penalty}\nreturn {trained}",
+    )
+
+
+@pytest.mark.parametrize(
+    "trained",
+    [
+        "tf.contrib.training.create_train_op(loss, opt)",
+        "tf.contrib.slim.learning.create_train_op(loss, optimizer=opt)",
+        "tf.contrib.layers.optimize_loss(loss, None, lr, opt)",
+    ],
+)
+def test_functions_that_train_with_the_optimizer_they_take(trained):
+    becomes(
+        f"opt = tf.train.AdamOptimizer(lr)\nreturn {trained}",
+        f"opt = tf.train.AdamOptimizer(lr)\n{SCALER}\nreturn {trained}",
+    )
+
+
+def test_an_optimizer_that_is_only_named_is_reported():
+    script = with_tf(
+        train_with('return tf.contrib.layers.optimize_loss(loss, None, lr, "Adam")  #! NPU135')
+    )
+    outcome = untouched(script, loss_scale="dynamic")
+    assert "named here" in outcome.of("NPU135")[0].message
