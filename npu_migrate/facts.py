@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Dict, FrozenSet, Iterable, Mapping, Tuple
 
+from npu_migrate.migrations.vocabulary import is_keras_optimizer
 from npu_migrate.names import Exports, Project
 
 
@@ -93,6 +94,8 @@ class NameFacts:
     scales_by_hand: bool = False
     bases: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
     """Class -> the classes that it is derived from."""
+    returned: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
+    """Function -> what makes the values that it returns, where it trains."""
     called: FrozenSet[str] = frozenset()
     """The qualified names of what is called."""
     keras_trainers: FrozenSet[str] = frozenset()
@@ -208,6 +211,8 @@ class RunFacts:
     """Those of them that do so only by optimizers of the NPU."""
     optimizer_classes: FrozenSet[str] = frozenset()
     """Classes of the run that are optimizers of TensorFlow's kind."""
+    keras_optimizers: FrozenSet[str] = frozenset()
+    """Classes of the run that are optimizers of Keras, and functions that give one."""
     precision: Mapping[str, ProgramPrecision] = field(default_factory=dict)
     """Module -> what the programs that it is a part of say of the precision."""
     npu_configs: FrozenSet[str] = frozenset()
@@ -236,6 +241,10 @@ class RunFacts:
     def adds_scaling(self, module: str) -> bool:
         """Whether loss scaling is to be added to the program that a module belongs to."""
         return bool(self.loss_scale) and module not in self.scaling
+
+    def is_keras_optimizer(self, name: str) -> bool:
+        """Whether a name makes an optimizer of Keras."""
+        return name in self.keras_optimizers or is_keras_optimizer(name)
 
     def takes_no_step(self, name: str) -> bool:
         """Whether a class's ``apply_gradients`` has no parameter for the step."""

@@ -17,7 +17,7 @@ from npu_migrate.facts import (
     some_move_it,
 )
 from npu_migrate.migrations.known_failures.switches import MIXED_PRECISION
-from npu_migrate.migrations.vocabulary import SCALED, TO_MIGRATE, is_optimizer
+from npu_migrate.migrations.vocabulary import SCALED, TO_MIGRATE, is_keras_optimizer, is_optimizer
 from npu_migrate.names import Project, Resolution
 from npu_migrate.scan import Scan
 
@@ -59,7 +59,10 @@ def link_names(
         loss_scale=loss_scale,
         scaling=scaling,
         scaling_on_npu=scaling - programs.around(f.module for f in files if _scales(f, project)),
-        optimizer_classes=_optimizer_classes(files, project),
+        optimizer_classes=_derived([f.bases for f in files], project, is_optimizer),
+        keras_optimizers=_derived(
+            [given for f in files for given in (f.bases, f.returned)], project, is_keras_optimizer
+        ),
     )
 
 
@@ -69,16 +72,20 @@ def _scales(file: NameFacts, project: Project, optimizers: FrozenSet[str] = TO_M
     return file.scales_by_hand or not called.isdisjoint(optimizers)
 
 
-def _optimizer_classes(files: Sequence[NameFacts], project: Project) -> FrozenSet[str]:
-    """The classes of a run that are derived from an optimizer of TensorFlow's."""
-    bases = {name: given for file in files for name, given in file.bases.items()}
+def _derived(
+    sources: Iterable[Mapping[str, Tuple[str, ...]]],
+    project: Project,
+    is_known: Callable[[str], bool],
+) -> FrozenSet[str]:
+    """The names of a run that come from known ones, such as classes from their bases."""
+    bases = {name: given for source in sources for name, given in source.items()}
     found: Set[str] = set()
     grown = True
     while grown:
         grown = False
         for name, given in bases.items():
             followed = {base for one in given for base in project.lookup(one).names}
-            if name not in found and any(b in found or is_optimizer(b) for b in followed):
+            if name not in found and any(b in found or is_known(b) for b in followed):
                 found.add(name)
                 grown = True
     return frozenset(found)

@@ -93,7 +93,7 @@ WITH_ESTIMATORS = ("RunConfig", "Classifier", "Regressor", "_to_estimator", "KMe
 KERAS_TRAINING = (".fit(", ".fit_generator(", ".train_on_batch(", "import keras", "from keras")
 """The same, in files that speak of Keras."""
 
-IN_PROGRAM = ("Optimizer", "minimize", "global_step", "assign_add", "hvd")
+IN_PROGRAM = ("Optimizer", "keras.optimizers", "minimize", "global_step", "assign_add", "hvd")
 """Words of files that matter in a program with loss scaling or Horovod."""
 
 PROGRAM = (

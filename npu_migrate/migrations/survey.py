@@ -2,7 +2,7 @@
 
 import ast
 from dataclasses import replace
-from typing import FrozenSet, List, Optional, Tuple
+from typing import Dict, FrozenSet, List, Optional, Tuple
 
 from npu_migrate.facts import (
     CallFacts,
@@ -49,6 +49,8 @@ def name_facts(index: Index, with_horovod: bool, trains: bool) -> NameFacts:
         and any(
             index.resolve(call.func).names & vocabulary.SCALED_BY_OBJECT for call in index.calls
         ),
+        bases=_bases(index) if trains else {},
+        returned=_returned(index) if trains else {},
         switches=switches(index),
     )
 
@@ -59,12 +61,28 @@ def training_facts(index: Index, names: NameFacts) -> NameFacts:
     return replace(
         names,
         scales_by_hand=bool(HandScaling(index, optimizers).calls(with_numbers=True)),
-        bases={
-            index.qualname(node): tuple(n for base in node.bases for n in index.resolve(base).names)
-            for node in index.classes
-        },
+        bases=_bases(index),
         called=frozenset(name for call in index.calls for name in index.resolve(call.func).names),
     )
+
+
+def _bases(index: Index) -> Dict[str, Tuple[str, ...]]:
+    return {
+        index.qualname(node): tuple(n for base in node.bases for n in index.resolve(base).names)
+        for node in index.classes
+    }
+
+
+def _returned(index: Index) -> Dict[str, Tuple[str, ...]]:
+    found: Dict[str, Tuple[str, ...]] = {}
+    for function in index.functions:
+        values = [r.value for r in index.returns(function) if r.value is not None]
+        made = [p for value in values for p in index.producers(value)]
+        calls = [p for p in made if isinstance(p, ast.Call)]
+        names = tuple(name for call in calls for name in index.resolve(call.func).names)
+        if names:
+            found[index.qualname(function)] = names
+    return found
 
 
 def step_facts(index: Index, run: RunFacts) -> StepFacts:

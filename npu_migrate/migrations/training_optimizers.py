@@ -177,7 +177,7 @@ class TrainingOptimizers:
         if isinstance(literal(root), str):
             return MADE_INSIDE
         origins = self.optimizers.origins(root)
-        if any(o.name.startswith(vocabulary.KERAS_OPTIMIZERS) for o in origins):
+        if any(self.run.is_keras_optimizer(o.name) for o in origins):
             return KERAS
         if any(o.name.endswith(".SyncReplicasOptimizer") for o in origins):
             return COLLECTED

@@ -1,7 +1,7 @@
 """Which loss-scaling optimizers can be migrated, and with what manager."""
 
 import ast
-from typing import Dict, Iterable, List, NamedTuple, Optional
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 from npu_migrate.migrations import nesting, vocabulary
 from npu_migrate.migrations.context import Context, argument, unpacks
@@ -106,8 +106,9 @@ class Verdicts:
         return None
 
     def _is_keras(self, wrap: ast.Call, inner: ast.expr) -> bool:
-        origins = self.optimizers.origins(inner)
-        if any(o.name.startswith(vocabulary.KERAS_OPTIMIZERS) for o in origins):
+        kept = [inner, *self._kept_before(inner)]
+        origins = [o for value in kept for o in self.optimizers.origins(value)]
+        if any(self.context.run.is_keras_optimizer(o.name) for o in origins):
             return True
         for call in self.index.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
@@ -115,6 +116,15 @@ class Verdicts:
                 if compiled is not None and wrap in self.optimizers.producers(compiled):
                     return True
         return False
+
+    def _kept_before(self, inner: ast.expr) -> Iterator[ast.expr]:
+        """What the function assigns to an attribute such as ``model.optimizer``."""
+        if not isinstance(inner, ast.Attribute) or self.index.self_attribute(inner) is not None:
+            return
+        for statement in self.index.statements(self.index.region(inner)):
+            if isinstance(statement, ast.Assign):
+                if dotted(inner) in map(dotted, statement.targets):
+                    yield statement.value
 
     def _gives_an_operation(self, producer: object) -> bool:
         return (

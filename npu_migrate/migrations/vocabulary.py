@@ -133,7 +133,14 @@ TRAINING_FUNCTIONS = {
 """Functions that give a training op, and where they take the optimizers that they train with."""
 
 
-KERAS_OPTIMIZERS = "tensorflow.keras.optimizers."
+KERAS_OPTIMIZERS = ("tensorflow.keras.optimizers.", "tensorflow.keras.optimizer_v2.")
+
+
+def is_keras_optimizer(name: str) -> bool:
+    """Whether a qualified name is a class of Keras' optimizers, or a function that gives one."""
+    return name.startswith(KERAS_OPTIMIZERS)
+
+
 GRADIENTS = "tensorflow.gradients"
 STEP_GETTERS = frozenset(
     "tensorflow.train." + name

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from textwrap import dedent
 
 import pytest
 from support import body, left_as_marked, migrate, untouched, with_tf
@@ -292,6 +293,55 @@ def test_keras_is_not_supported(statement):
     (finding,) = [f for f in outcome.findings if f.status.value != "migrated"]
     assert (finding.status.value, finding.line) == ("unsupported", 3)
     assert outcome.text == text
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "AdamOfOurs()",
+        "helper()",
+        "optimizers.make()",
+        "optimizers.Lamb()",
+        "adam.Adam()",
+    ],
+)
+@pytest.mark.parametrize("kept", ["opt", "model.optimizer"])
+def test_keras_optimizers_are_known_wherever_they_come_from(made, kept):
+    files = {
+        "optimizers.py": """\
+            import tensorflow as tf
+
+            class Adam(tf.keras.optimizers.Adam):
+                pass
+
+            class Lamb(Adam):
+                pass
+
+            def make():
+                opt = Lamb()
+                return opt
+            """,
+        "train.py": f"""\
+            import tensorflow as tf
+            import optimizers
+            from tensorflow.python.keras.optimizer_v2 import adam
+
+            rewrite = tf.train.experimental.enable_mixed_precision_graph_rewrite
+
+            class AdamOfOurs(tf.keras.optimizers.Adam):
+                pass
+
+            def helper():
+                return AdamOfOurs()
+
+            def prepare(model):
+                {kept} = {made}
+                {kept} = rewrite({kept})  #! NPU108
+                return {kept}
+            """,
+    }
+    outcome = left_as_marked(files)
+    assert outcome.texts == {path: dedent(text) for path, text in files.items()}
 
 
 # Loss scales that are called
