@@ -7,7 +7,9 @@ import traceback
 from dataclasses import dataclass, replace
 from typing import (
     TYPE_CHECKING,
+    Any,
     Callable,
+    Dict,
     Iterator,
     List,
     Optional,
@@ -17,11 +19,16 @@ from typing import (
 )
 
 import click
+from click.core import ParameterSource
 
 from npu_migrate import __version__
+from npu_migrate.config import Config, ConfigError
+from npu_migrate.config import find as find_config
+from npu_migrate.config import load as load_config
 from npu_migrate.precision_modes import PRECISION_MODE, PRECISION_MODE_V2
 
 if TYPE_CHECKING:
+    from npu_migrate.baseline import Baseline
     from npu_migrate.reports import Run
     from npu_migrate.reports.style import Paint
     from npu_migrate.results import FileResult
@@ -61,17 +68,30 @@ class Request:
     quiet: bool
     verbose: bool
     add_ignores: bool
+    config: Optional[str]
+    no_config: bool
+    baseline: Optional[str]
+    write_baseline: bool
+    settings: Config
+    """The settings of the project, those that the command line overrides included."""
+    exclude_home: str
+    """The folder that the patterns of ``exclude`` start from."""
 
     @property
     def shows_texts(self) -> bool:
         """Whether anybody sees the new texts; a check need not work them out, which takes long."""
         seen = self.diff or self.report is not None or self.format == "sarif"
-        return seen or not self.check
+        return seen or not (self.check or self.write_baseline)
+
+    @property
+    def writes(self) -> bool:
+        """Whether sources are written."""
+        return not (self.diff or self.check or self.write_baseline)
 
     @property
     def is_filter(self) -> bool:
         """Whether the migrated source itself goes to standard output."""
-        return self.paths == ("-",) and not (self.diff or self.check)
+        return self.paths == ("-",) and self.writes
 
 
 def _codes(
@@ -191,6 +211,21 @@ def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) 
     is_flag=True,
     help="Migrate nothing; write comments that suppress what would be left for you.",
 )
+@click.option(
+    "--baseline", metavar="FILE", help="Known findings, which fail no run; see --write-baseline."
+)
+@click.option(
+    "--write-baseline",
+    is_flag=True,
+    help="Migrate nothing; write all that is found to the file of --baseline.",
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="The file with the table [tool.npu-migrate]; by default the closest pyproject.toml that "
+    "has it.",
+)
+@click.option("--no-config", is_flag=True, help="Read no settings from any file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors and the summary only.")
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print the reason and a link with each finding."
@@ -208,7 +243,7 @@ def command(**options: object) -> int:
       1  findings are left for a person (with --check: there is anything to migrate)
       2  wrong usage, or a file that could not be read, parsed or written
     """
-    request = Request(**options)  # type: ignore[arg-type]
+    request = _request(click.get_current_context(), options)
     rules = _rules(request)
     if request.explain is not None:
         return _explain(request.explain, rules)
@@ -254,17 +289,66 @@ class _Defect(Exception):
 # What the options ask for
 
 
+def _request(context: click.Context, options: Dict[str, Any]) -> Request:
+    """What was asked for: of each option the command line has the last word, then the settings."""
+    if options["config"] and options["no_config"]:
+        raise click.UsageError("--config names a file, --no-config none: use one of them")
+    settings = Config()
+    try:
+        if options["config"]:
+            settings = load_config(options["config"])
+        elif not options["no_config"]:
+            settings = find_config(options["paths"])
+        home = os.curdir if _is_given(context, "exclude") else settings.folder
+        for parameter in context.command.params:
+            name = parameter.name or ""
+            key = name.replace("_", "-")
+            if key in settings.values and not _is_given(context, name):
+                options[name] = _setting(context, parameter, settings, key)
+    except ConfigError as error:
+        raise click.ClickException(str(error)) from error
+    return Request(**options, settings=settings, exclude_home=home)
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _setting(
+    context: click.Context, parameter: click.Parameter, settings: Config, key: str
+) -> object:
+    try:
+        return parameter.process_value(context, settings.values[key])
+    except click.BadParameter as error:
+        settings.fail(key, error.message)
+
+
 def _rules(request: Request) -> "Rules":
     from npu_migrate.rules import RuleError, UnknownCode, load
 
     try:
         rules = load(request.rules)
+        _check_codes(request.settings, rules)
         rules.select(request.select, request.ignore, request.extend_select)
-    except RuleError as error:
+    except (RuleError, ConfigError) as error:
         raise click.ClickException(str(error)) from error
     except UnknownCode as error:
         raise click.UsageError(str(error)) from error
     return rules
+
+
+def _check_codes(settings: Config, rules: "Rules") -> None:
+    """The codes in the settings, whose faults are named with their file."""
+    from npu_migrate.rules import UnknownCode
+
+    given = {key: settings.values.get(key, ()) for key in ("select", "extend-select", "ignore")}
+    given.update({f"per-file-ignores.{name}": codes for name, codes in settings.in_files.items()})
+    for key, codes in given.items():
+        try:
+            rules.starts(codes)
+        except UnknownCode as error:
+            settings.fail(key, str(error))
 
 
 def _explain(code: str, rules: "Rules") -> int:
@@ -296,6 +380,11 @@ def _check_usage(request: Request) -> None:
         raise click.UsageError("- for standard input stands alone")
     if request.add_ignores and (request.check or request.output is not None):
         raise click.UsageError("--add-ignores writes comments alone; --diff shows them")
+    if request.write_baseline:
+        if not request.baseline:
+            raise click.UsageError("--write-baseline needs the name of the file: --baseline FILE")
+        if request.add_ignores or request.diff or request.output is not None:
+            raise click.UsageError("--write-baseline writes a baseline alone")
     if request.output is None:
         return
     if request.diff or request.check:
@@ -313,6 +402,7 @@ def _check_usage(request: Request) -> None:
 def _migrate(request: Request, rules: "Rules") -> int:
     from npu_migrate.reports import Run
 
+    baseline = _baseline(request)
     sources, problems = _sources(request)
     results = tuple(_results(request, sources, rules))
     if request.output is not None:
@@ -321,11 +411,38 @@ def _migrate(request: Request, rules: "Rules") -> int:
         problems += write_tree(request.paths, request.output, results)
     elif request.is_filter:
         _write_stdout(results)
-    elif not (request.diff or request.check):
+    elif request.writes:
         results = _written(results)
-    run = Run(results, tuple(problems), not (request.diff or request.check))
+    if baseline is not None:
+        results = _without_known(request, results, baseline)
+    run = Run(results, tuple(problems), request.writes)
     _report(request, run, rules)
     return _status(run, request.check)
+
+
+def _baseline(request: Request) -> "Optional[Baseline]":
+    if not request.baseline:
+        return None
+    from npu_migrate.baseline import BaselineError, load, load_to_update
+
+    try:
+        return (load_to_update if request.write_baseline else load)(request.baseline)
+    except BaselineError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _without_known(
+    request: Request, results: "Tuple[FileResult, ...]", baseline: "Baseline"
+) -> "Tuple[FileResult, ...]":
+    from npu_migrate.baseline import BaselineError
+
+    if request.write_baseline:
+        baseline = baseline.updated(results)
+        try:
+            baseline.write()
+        except BaselineError as error:
+            raise click.ClickException(str(error)) from error
+    return baseline.without_known(results, request.writes)
 
 
 def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
@@ -333,7 +450,7 @@ def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
 
     if request.paths == ("-",):
         return [stdin(sys.stdin.buffer.read())], []
-    return find(request.paths, request.exclude)
+    return find(request.paths, request.exclude, request.exclude_home)
 
 
 def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "List[FileResult]":
@@ -352,6 +469,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
         extend_select=request.extend_select,
         with_texts=request.shows_texts,
         add_ignores=request.add_ignores,
+        ignored_in=request.settings.ignored_in([source.path for source in sources]),
     )
     done = 0
 

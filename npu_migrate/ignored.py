@@ -67,14 +67,15 @@ class Ignored:
     excluded: Optional[Patterns] = field(default=None)
 
     @classmethod
-    def around(cls, folder: str, exclude: Sequence[str]) -> "Ignored":
+    def around(cls, folder: str, exclude: Sequence[str], home: str = os.curdir) -> "Ignored":
         """For a folder that the user named: what is said of it from outside counts inside it too.
 
-        Where it is left out itself, its name on the command line is the stronger word.
+        Where it is left out itself, its name on the command line is the stronger word. ``exclude``
+        are patterns as of a ``.gitignore`` in the folder ``home``.
         """
         ignored = cls()
         if exclude:
-            here = Patterns(os.path.realpath(os.curdir), exclude)
+            here = Patterns(os.path.realpath(home), exclude)
             counts = here.covers(folder) and not here.verdict(folder, True)
             ignored = cls(excluded=here if counts else Patterns(folder, exclude))
         outer = replace(ignored, excluded=None)

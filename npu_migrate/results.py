@@ -26,6 +26,8 @@ class FileResult:
     """Why the file was not looked at, where it was not."""
     suppressed: Tuple[Finding, ...] = ()
     """What comments or the configuration suppress."""
+    known: Tuple[Finding, ...] = ()
+    """What a baseline has."""
     would_change: bool = False
     """The file would change; its new text was not asked for."""
 

@@ -82,14 +82,14 @@ def stdin(data: bytes) -> Source:
 
 
 def find(
-    paths: Sequence[str], exclude: Sequence[str] = ()
+    paths: Sequence[str], exclude: Sequence[str] = (), home: str = os.curdir
 ) -> Tuple[List[Source], List[SourceError]]:
     """The Python files that ``paths`` (files, and folders to search) name, each real file once.
 
-    What ``.gitignore`` files or the patterns ``exclude``, written as theirs, leave out of a folder
-    is not found there.
+    What ``.gitignore`` files or the patterns ``exclude``, written as in one in the folder ``home``,
+    leave out of a folder is not found there.
     """
-    search = _Search(exclude)
+    search = _Search(exclude, home)
     for path in paths:
         search.add(os.path.normpath(path))
     search.follow_links()
@@ -121,8 +121,9 @@ class _Search:
     run is found there. Real paths keep loops and doubles away.
     """
 
-    def __init__(self, exclude: Sequence[str]) -> None:
+    def __init__(self, exclude: Sequence[str], home: str) -> None:
         self._exclude = exclude
+        self._home = home
         self.sources: List[Source] = []
         self.errors: List[SourceError] = []
         self._seen: Set[str] = set()
@@ -153,7 +154,7 @@ class _Search:
                 self.errors.append(_no_file(path))
 
     def _add_named_folder(self, path: str, real: str) -> None:
-        self._add_folder(path, real, Ignored.around(real, self._exclude))
+        self._add_folder(path, real, Ignored.around(real, self._exclude, self._home))
 
     def _add_folder(self, path: str, real: str, ignored: Ignored) -> None:
         if real in self._seen:

@@ -56,5 +56,6 @@ class Run:
             "changed": sum(result.is_changed for result in self.results),
             **{status.value: statuses[status] for status in Status},
             "suppressed": sum(len(result.suppressed) for result in self.results),
+            "known": sum(len(result.known) for result in self.results),
             "errors": len(self.errors),
         }

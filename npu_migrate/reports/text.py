@@ -74,8 +74,7 @@ def _summary(run: Run) -> str:
         parts.append(f"{len(run.left)} left for you ({kinds})")
     if run.notes:
         parts.append(_count(summary["note"], "note"))
-    if summary["suppressed"]:
-        parts.append(f"{summary['suppressed']} suppressed")
+    parts += [f"{summary[kind]} {kind}" for kind in ("suppressed", "known") if summary[kind]]
     if run.errors:
         parts.append(_count(summary["errors"], "error"))
     return ", ".join(parts)

@@ -177,6 +177,7 @@ def test_json(make, run):
             "unsupported": 0,
             "note": 0,
             "suppressed": 0,
+            "known": 0,
             "errors": 1,
         },
     }
