@@ -7,7 +7,8 @@ TOOL_TESTS := tests --ignore=tests/runtime --ignore=tests/samples
 SAMPLES := bert resnet50
 UNTRAINED := tests/samples/test_migrated.py tests/samples/test_bridge_names.py
 
-.PHONY: help setup demo test test-current test-37 test-runtime samples lint format bench clean
+.PHONY: help setup demo test test-current test-37 test-runtime docs docs-pages samples lint format \
+  bench clean
 
 help:
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -36,6 +37,13 @@ test-37: $(TENSORFLOW)
 
 test-runtime: $(TENSORFLOW)
 	.venv37/bin/python -m pytest tests/runtime tests/samples
+
+docs: $(CURRENT) ## build the site in build/site
+	.venv/bin/mkdocs build --strict
+
+docs-pages: $(CURRENT) $(TENSORFLOW) ## write the pages of rules and options, and what examples print
+	.venv/bin/python scripts/doc_pages.py
+	.venv37/bin/python scripts/doc_examples.py
 
 samples: $(CURRENT) ## migrate the samples anew
 	@for sample in $(SAMPLES); do \

@@ -46,7 +46,7 @@ install() { # FOLDER ARGUMENTS...
 
 setup_current() {
   make_venv .venv ">=3.10"
-  install .venv --constraint constraints/current.txt --editable ".[dev]"
+  install .venv --constraint constraints/current.txt --editable ".[dev,docs]"
 }
 
 setup_tensorflow() {

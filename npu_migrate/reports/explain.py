@@ -32,6 +32,12 @@ def explain(rule: Rule, paint: Paint = plain) -> str:
     return "".join(f"{line}\n" for line in _lines(rule, paint))
 
 
+def filled(text: str) -> str:
+    """A message with ``<name>`` where a finding has the name itself."""
+    parts = string.Formatter().parse(text)
+    return "".join(literal + (f"<{name}>" if name else "") for literal, name, _, _ in parts)
+
+
 def _entry(rule: Rule) -> Dict[str, Any]:
     return {
         "code": rule.code,
@@ -51,9 +57,9 @@ def _lines(rule: Rule, paint: Paint) -> Iterator[str]:
     title = paint(f"{rule.code} {rule.name}", "bold")
     yield f"{title} ({rule.family}, {rule.status.value}{default})"
     paragraphs = (
-        ("", _filled(rule.message)),
+        ("", filled(rule.message)),
         ("Why: ", rule.reason),
-        ("What to do: ", _filled(rule.remedy)),
+        ("What to do: ", filled(rule.remedy)),
     )
     for head, text in paragraphs:
         if text:
@@ -68,12 +74,6 @@ def _lines(rule: Rule, paint: Paint) -> Iterator[str]:
         yield f"See: {rule.documentation}"
     for example in rule.examples:
         yield from _example(example, paint)
-
-
-def _filled(text: str) -> str:
-    """A message with ``<name>`` where a finding has the name itself."""
-    parts = string.Formatter().parse(text)
-    return "".join(literal + (f"<{name}>" if name else "") for literal, name, _, _ in parts)
 
 
 def _example(example: Example, paint: Paint) -> Iterator[str]:
