@@ -149,14 +149,30 @@ class Devices:
         name = dotted(parent.func).rpartition(".")[2]
         return name in COMPARING or name.lower().startswith(SHOWING)
 
-    def _is_of_a_strategy(self, device: ast.expr) -> bool:
+    def _is_of_a_strategy(self, device: ast.expr, seen: FrozenSet[ast.AST] = frozenset()) -> bool:
         """Whether a name, or a list with it, is an argument of a function that other rules know."""
         for ancestor in self.index.ancestors(device):
             if isinstance(ancestor, ast.Call):
                 return any(n.startswith(OTHERS) for n in self.index.resolve(ancestor.func).names)
+            if isinstance(ancestor, ast.Assign):
+                return ancestor in seen or self._are_of_a_strategy(ancestor, seen | {ancestor})
             if not isinstance(ancestor, (ast.List, ast.Tuple, ast.ListComp, ast.keyword)):
                 return False
         return False
+
+    def _are_of_a_strategy(self, statement: ast.Assign, seen: FrozenSet[ast.AST]) -> bool:
+        """Whether a function binds a list of devices that goes nowhere but to such a call."""
+        bindings = self.index.statement_bindings(statement)
+        return (
+            bool(bindings)
+            and isinstance(statement.value, (ast.List, ast.Tuple, ast.ListComp))
+            and not any(binding.scope is self.index.root for binding in bindings)
+            and all(
+                self._is_of_a_strategy(read, seen)
+                for binding in bindings
+                for read in self.index.reads(binding)
+            )
+        )
 
     def _is_of_a_job(self, device: ast.expr) -> bool:
         if isinstance(device, ast.Call) and self.context.calls_to(device, DEVICE_SPEC):

@@ -131,6 +131,29 @@ def test_names_of_gpus_that_go_elsewhere_are_for_a_person():
     )
 
 
+def test_devices_that_a_function_lists_for_a_strategy_are_judged_with_it():
+    left_as_marked(
+        with_tf("""
+            def strategy(gpus):
+                devices = ["device:CPU:0"]
+                if gpus:
+                    devices = ["device:GPU:%d" % i for i in range(gpus)]
+                return tf.distribute.MirroredStrategy(devices=devices)  #! NPU218
+
+            def train(gpus):
+                devices = ["/gpu:%d" % i for i in range(gpus)]
+                mirrored = tf.distribute.MirroredStrategy(devices)
+                with mirrored.scope():
+                    build()
+
+            def copies(gpus):
+                devices = ["/gpu:%d" % i for i in range(gpus)]  #! NPU603
+                devices = [one for one in devices]
+                return build(devices)
+        """)
+    )
+
+
 def test_the_devices_of_a_strategy_are_judged_with_it():
     outcome = migrate(
         with_tf("""
