@@ -33,6 +33,7 @@ from npu_migrate.layout import Layout
 from npu_migrate.link import Programs, link_added_scaling, link_names, link_sessions, link_steps
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
+from npu_migrate.migrations.signs import Text
 from npu_migrate.migrations.survey import keras_facts, name_facts, step_facts, training_facts
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Project, Resolution, exports
@@ -230,7 +231,7 @@ class _Reader:
         try:
             script = read_script(source)
             tree = parse(script.python, source.path)
-            scan = self._scanner(script.python)
+            scan = self._scanner(script.python, tree)
             if scan.concerned:
                 self._keep(source, script, tree)
             return _File(source, scan)
@@ -437,9 +438,10 @@ class _Migrator:
         return suppressions.judged(path, found, self._chosen, self._known)
 
     def _plan(self, path: str, script: Script, index: Index, suppressions: Suppressions) -> Plan:
-        text = decode(script.python, path)
-        lines = tuple(_LINE_END.split(text))
-        context = Context(path, index, self._rules, self._run, text=text, lines=lines)
+        lines = tuple(_LINE_END.split(decode(script.python, path)))
+        context = Context(
+            path, index, self._rules, self._run, text=Text(script.python), lines=lines
+        )
         context.suppressions = suppressions
         context.comment_out = self._options.removed == "comment"
         context.combined = self._options.optimizer == "combined"

@@ -8,6 +8,7 @@ from typing import Collection, Dict, List, Optional, Set, Tuple, Union
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.branches import never_taken
+from npu_migrate.migrations.signs import Signs, Text
 from npu_migrate.names import FUNCTIONS, Binding, Index, dotted
 from npu_migrate.plan import AddImport, Edit, Finding, InsertStatements, Plan, Status
 from npu_migrate.rules import Rule
@@ -41,7 +42,7 @@ class Context:
     """Whether Estimators become ``NPUEstimator`` where they can."""
     precision_mode: str = ""
     """The precision that was asked for, whatever the script has."""
-    text: str = ""
+    text: Text = field(default_factory=lambda: Text(b""))
     lines: Tuple[str, ...] = ()
     suppressions: Suppressions = Suppressions()
     plan: Plan = field(default_factory=Plan)
@@ -123,9 +124,9 @@ class Context:
         text = self.lines[line - 1] if line <= len(self.lines) else ""
         return len(text.encode("utf-8", "replace")[:offset].decode("utf-8", "ignore")) + 1
 
-    def mentions(self, *words: str) -> bool:
-        """Whether the text holds one of the words: a migration without its words has no work."""
-        return any(word in self.text for word in words)
+    def shows(self, signs: Signs) -> bool:
+        """Whether the text has a sign: a migration without its signs has no work."""
+        return self.text.shows(signs)
 
     def matches(self, rule: str, node: ast.expr) -> bool:
         """Whether a name may be one that a rule matches."""

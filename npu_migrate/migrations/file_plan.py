@@ -12,6 +12,7 @@ from npu_migrate.migrations import (
     precision,
     processes,
     requirements,
+    signs,
     strategies,
     table,
     unresolved,
@@ -42,7 +43,6 @@ from npu_migrate.migrations.steps import Steps
 from npu_migrate.migrations.subclasses import Subclasses
 from npu_migrate.migrations.training_optimizers import TrainingOptimizers
 from npu_migrate.plan import Plan
-from npu_migrate.scan import ESTIMATORS, SESSIONS, WITH_ESTIMATORS
 
 
 def plan_file(context: Context) -> Plan:
@@ -52,32 +52,37 @@ def plan_file(context: Context) -> Plan:
     host = Host(context.index)
     if context.run.trains(context.index.module):
         _plan_training(context, optimizers, training, host)
-    elif context.mentions("gpu", "GPU", "CUDA", "cuda", "_device", "memory_growth"):
+    elif context.shows(signs.GPU_PINNING):
         GpuPinning(context).run(horovod_stays=False)
-    if context.mentions(*ESTIMATORS, *WITH_ESTIMATORS):
+    if context.shows(signs.ESTIMATORS):
         Estimators(context, optimizers).run()
-    if context.mentions("Strategy"):
+    if context.shows(signs.STRATEGIES):
         strategies.run(context, optimizers)
-    if context.mentions("device(", "gpu:", "GPU:", "DeviceSpec", "to_device"):
+    if context.shows(signs.DEVICES):
         Devices(context, optimizers).run()
-    Keras(context, optimizers).run()
-    if context.mentions("float64", "double", "complex"):
+    if context.run.keras_trainers or context.shows(signs.KERAS_TRAINING):
+        Keras(context, optimizers).run()
+    if context.shows(signs.WIDE_TYPES):
         wide_types.run(context, host)
-    eager.run(context)
-    gpu_packages.run(context)
-    processes.run(context)
-    requirements.run(context)
-    if context.mentions(*SESSIONS):
+    if context.shows(signs.EAGER):
+        eager.run(context)
+    if context.shows(signs.GPU_PACKAGES):
+        gpu_packages.run(context)
+    if context.shows(signs.PROCESSES):
+        processes.run(context)
+    if context.shows(signs.REQUIREMENTS):
+        requirements.run(context)
+    if context.shows(signs.SESSIONS):
         Sessions(context, optimizers).run()
-    unresolved.run(context)
-    fetches.run(context)
+    if context.shows(signs.LOSS_SCALING):
+        unresolved.run(context)
+        fetches.run(context)
+        precision.run(context)
     known_failures.run(context, optimizers, host)
     dropout.run(context)
     gelu.run(context)
-    if context.mentions("precision", "PRECISION"):
-        precision.run(context)
     batch_shapes.run(context, optimizers)
-    if context.mentions("jit", "xla", "XLA", "experimental_compile"):
+    if context.shows(signs.XLA):
         xla.run(context)
     table.run(context)
     context.restore_spared()

@@ -47,9 +47,10 @@ class Tables:
 
     def attach(self, project: Project, convention: Callable[[str], Resolution]) -> None:
         """Let names resolve across the files of a run, and parameters by convention."""
-        self.project = project
-        self.convention = convention
-        self._cache.clear()
+        if project is not self.project or convention is not self.convention:
+            self.project = project
+            self.convention = convention
+            self._cache.clear()
 
     # Where things stand -----------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ A finding rests on names that resolve and on values that can be followed; what c
 passed over, since these checks are there to be left on.
 """
 
+from npu_migrate.migrations import signs
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.host import Host
 from npu_migrate.migrations.known_failures import (
@@ -27,25 +28,31 @@ from npu_migrate.migrations.optimizers import Optimizers
 
 def run(context: Context, optimizers: Optimizers, host: Host) -> None:
     """Carry out every check on one file."""
-    if context.mentions("nitializer", "initialize_all"):
+    if context.shows(signs.INITIALIZERS):
         initializers.run(context, optimizers)
-    if context.mentions("ataset", ".map(", "shuffle"):
-        pipelines = Pipelines(context.index, optimizers)
-        lookup_tables.run(context, pipelines)
-        pipeline_variables.run(context, pipelines)
-        shuffle_buffers.run(context, optimizers, pipelines)
-    if context.mentions("rank", "RANK", "DEVICE_ID"):
+    _run_on_pipelines(context, optimizers)
+    if context.shows(signs.RANKS):
         hccl_ranks.run(context)
         rank_graphs.run(context)
         checkpoint_steps.run(context)
-    if context.mentions("NPU", "npu"):
+    if context.shows(signs.NPU_HOOKS):
         hook_order.run(context)
-    if context.mentions("shape_invariants"):
+    if context.shows(signs.DYNAMIC_LOOPS):
         dynamic_loops.run(context, optimizers)
-    if context.mentions("num_threads"):
+    if context.shows(signs.BATCH_QUEUES):
         batch_queues.run(context)
-    if context.mentions("uint8"):
+    if context.shows(signs.UNSIGNED_BYTES):
         unsigned_arithmetic.run(context, host)
-    if context.mentions("Session"):
+    if context.shows(signs.OPEN_SESSIONS):
         open_sessions.run(context)
     division_guards.run(context, optimizers, host)
+
+
+def _run_on_pipelines(context: Context, optimizers: Optimizers) -> None:
+    pipelines = Pipelines(context.index, optimizers)
+    if context.shows(signs.LOOKUP_TABLES):
+        lookup_tables.run(context, pipelines)
+    if context.shows(signs.PIPELINE_VARIABLES):
+        pipeline_variables.run(context, pipelines)
+    if context.shows(signs.SHUFFLES):
+        shuffle_buffers.run(context, optimizers, pipelines)
