@@ -1,6 +1,6 @@
 """Many dotted paths lead to one thing: its canonical name."""
 
-from typing import Dict, Mapping
+from typing import Dict, Iterator, List, Mapping
 
 
 class Canonical:
@@ -14,6 +14,10 @@ class Canonical:
         self._prefixes = prefixes
         self._exact = exact
         self._known: Dict[str, str] = {}
+        self._leading: Dict[str, List[str]] = {}
+        for paths in (prefixes, exact):
+            for path, target in paths.items():
+                self._leading.setdefault(target, []).append(path)
 
     def __call__(self, name: str) -> str:
         known = self._known.get(name)
@@ -30,3 +34,12 @@ class Canonical:
                 return self(self._prefixes[start] + name[len(start) :])
             start = start.rpartition(".")[0]
         return self._exact.get(name, name)
+
+    def paths(self, name: str) -> Iterator[str]:
+        """The paths that lead to a canonical name, and the name itself."""
+        yield name
+        start = name
+        while start:
+            for path in self._leading.get(start, ()):
+                yield path + name[len(start) :]
+            start = start.rpartition(".")[0]

@@ -155,7 +155,9 @@ def _looked_for(rules: Rules, chosen: Rules) -> List[str]:
     """The names that tell by themselves that a file may hold something to migrate."""
     tabled = [n for rule in rules.by_code.values() if not rule.migration for n in rule.match]
     asked_for = [n for rule in chosen.by_code.values() if not rule.default for n in rule.match]
-    return [*tabled, *(name.rpartition(".")[2] for name in asked_for)]
+    canonical = Canonical(rules.canonical, rules.exact)
+    paths = [path for name in tabled for path in canonical.paths(name)]
+    return [*paths, *(name.rpartition(".")[2] for name in asked_for)]
 
 
 def _concerned(

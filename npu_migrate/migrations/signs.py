@@ -74,9 +74,7 @@ GRADIENTS = signs(parts=["gradients("])
 OF_TRAINING = (LOSS_SCALING, HOROVOD, RANK_VARIABLES, FINITE_CHECKS, GRADIENTS)
 """Loss scaling, averaging over ranks, a moved global step, and checks that stand for them."""
 
-TRAINING = signs(
-    parts=["minimize", "apply_gradients", "compile", "train_op", "optimize_loss"]
-)
+TRAINING = signs(parts=["minimize", "apply_gradients", "compile", "train_op", "optimize_loss"])
 """Training, which matters where loss scaling is to be added."""
 
 IN_PROGRAM = signs(
@@ -148,7 +146,16 @@ UNSIGNED_BYTES = signs("uint8 quint8", beside=["tensorflow"])
 OPEN_SESSIONS = signs("Session InteractiveSession", beside=["self"])
 RANKS = signs(
     parts=["rank", "RANK", "DEVICE_ID"],
-    beside=["horovod", "byteps", "npu_bridge", "ops_adapter", "hccl", "RANK_ID", "DEVICE_ID", "hvd"],
+    beside=[
+        "horovod",
+        "byteps",
+        "npu_bridge",
+        "ops_adapter",
+        "hccl",
+        "RANK_ID",
+        "DEVICE_ID",
+        "hvd",
+    ],
 )
 NPU_HOOKS = signs(parts=["NPU", "npu"])
 
