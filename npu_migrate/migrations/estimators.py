@@ -22,7 +22,7 @@ from npu_migrate.migrations.run_configs import RunConfigs
 from npu_migrate.names import FUNCTIONS, dotted, is_none, literal
 from npu_migrate.plan import Argument, EditCall
 
-ON_NPU = "gets a configuration whose sessions run on the NPU"
+ON_NPU = "gets a configuration whose sessions run on the NPU, in the precision that the script has"
 NO_CLASS = "; NPUEstimator can't take its place with what it is given"
 
 Made = Tuple[str, int]

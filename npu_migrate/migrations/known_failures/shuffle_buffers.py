@@ -9,8 +9,7 @@ from npu_migrate.migrations.known_failures.switches import HOST_PIPELINE
 from npu_migrate.migrations.optimizers import Optimizers
 
 LARGE = 1_000_000
-"""At the ten thousand records a second that a host reads and parses, this takes longer than the
-two minutes that ranks wait for each other by default, once the records also have to be decoded."""
+"""A rule of thumb: a host that reads ten thousand records a second needs minutes for so many."""
 
 TRANSFORMATIONS = (
     "tensorflow.data.experimental.shuffle_and_repeat",
