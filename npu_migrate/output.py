@@ -3,8 +3,9 @@
 import contextlib
 import os
 import shutil
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+from npu_migrate.ignored import Ignored
 from npu_migrate.results import FileResult
 from npu_migrate.sources import SourceError, is_inside, replace, unusable
 
@@ -26,13 +27,16 @@ def overlap(paths: Sequence[str], folder: str) -> str:
 def write_tree(
     paths: Sequence[str], folder: str, results: Sequence[FileResult]
 ) -> List[SourceError]:
-    """Copy every file of ``paths`` below ``folder``, the changed ones as they became."""
+    """Copy the files of ``paths`` below ``folder``, the changed ones as they became.
+
+    What a ``.gitignore`` leaves out, such as data and checkpoints, is not copied.
+    """
     changed = {
         os.path.realpath(result.path): result.after for result in results if result.is_changed
     }
     errors = []
     for path in paths:
-        for file, place in _files(os.path.normpath(path), _place(path, paths, folder), ()):
+        for file, place in _files(os.path.normpath(path), _place(path, paths, folder)):
             try:
                 _put(file, place, os.path.realpath(folder), changed)
             except OSError as error:
@@ -50,16 +54,21 @@ def _place(path: str, paths: Sequence[str], folder: str) -> str:
     return os.path.normpath(os.path.join(os.path.realpath(folder), relative))
 
 
-def _files(path: str, place: str, holders: Tuple[str, ...]) -> Iterator[Tuple[str, str]]:
+def _files(
+    path: str, place: str, holders: Tuple[str, ...] = (), ignored: Optional[Ignored] = None
+) -> Iterator[Tuple[str, str]]:
     """All files at and below ``path``, each with its place; links are followed, loops are not."""
     real = os.path.realpath(path)
     if os.path.isfile(path):
         yield path, place
     elif os.path.isdir(path) and real not in holders and not _is_left_out(path):
         with contextlib.suppress(OSError):  # The search has named an unreadable folder already.
-            for name in sorted(os.listdir(path)):
-                inner = os.path.join(path, name), os.path.join(place, name)
-                yield from _files(*inner, (*holders, real))
+            names = sorted(os.listdir(path))
+            ignored = (ignored or Ignored.around(real, ())).inside(real, names)
+            for name in names:
+                inner, inner_place = os.path.join(path, name), os.path.join(place, name)
+                if not ignored.leaves_out(os.path.join(real, name), os.path.isdir(inner)):
+                    yield from _files(inner, inner_place, (*holders, real), ignored)
 
 
 def _is_left_out(folder: str) -> bool:

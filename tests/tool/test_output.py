@@ -131,3 +131,13 @@ def test_links_below_the_output_lead_nowhere_else(tree, run):
     assert (tree / "victim.txt").read_bytes() == b"mine\n"
     assert (tree / "out" / "train.py").read_bytes() == b"x = NPU\n"
     assert not (tree / "out" / "data" / "vocab.txt").is_symlink()
+
+
+def test_what_git_ignores_is_not_copied(tree, run):
+    (tree / "proj" / ".gitignore").write_text("data/\n*.ckpt\n!keep.ckpt\n")
+    (tree / "proj" / "a.ckpt").write_bytes(b"large")
+    (tree / "proj" / "keep.ckpt").write_bytes(b"kept")
+    run("proj", "-o", "out")
+    copied = files(tree / "out")
+    assert "keep.ckpt" in copied and "pkg/model.py" in copied and ".gitignore" in copied
+    assert "a.ckpt" not in copied and "data/vocab.txt" not in copied
