@@ -8,7 +8,7 @@ import argparse
 import pathlib
 import re
 import sys
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -215,7 +215,7 @@ def _npu_migrate() -> Iterator[str]:
     for option in cli.command.params:
         if isinstance(option, click.Option):
             yield f"| {_names(option)} | {_cell(_meaning(option))} |"
-    yield "| `-h`, `--help` | Show the options and end. |"
+    yield f"| {_code(['-h', '--help'], '')} | Show the options and end. |"
     yield ""
     yield from _table("exit status", "meaning")
     for number, meaning in re.findall(r"^\s+(\d)  (.+)$", statuses, re.MULTILINE):
@@ -225,7 +225,13 @@ def _npu_migrate() -> Iterator[str]:
 
 def _names(option: click.Option) -> str:
     value = "" if option.is_flag else f" {option.metavar or _choices(option)}"
-    return ", ".join(f"`{name}{value}`" for name in option.opts).replace("|", "\\|")
+    return _code(option.opts, value)
+
+
+def _code(names: Sequence[str], value: str) -> str:
+    """Options in a cell of a table, where Markdown takes a bar for the end of the cell."""
+    bar = "&#124;"
+    return ", ".join(f"<code>{name}{value.replace('|', bar)}</code>" for name in names)
 
 
 def _choices(option: click.Option) -> str:
@@ -256,8 +262,7 @@ def _npu_run() -> Iterator[str]:
         if action.option_strings:
             value = action.metavar or "|".join(map(str, action.choices or ()))
             value = f" {value}" if value and action.nargs != 0 else ""
-            names = ", ".join(f"`{name}{value}`" for name in action.option_strings)
-            names = names.replace("|", "\\|")
+            names = _code(action.option_strings, value)
             yield f"| {names} | {_cell(action.help or '')} |"
     yield ""
     yield "Everything after `SCRIPT` belongs to the script."

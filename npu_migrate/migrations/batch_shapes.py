@@ -76,7 +76,12 @@ class _Batches:
             self._leave(call)
             return
         if dataset is not None and self._datasets.is_endless(dataset):
-            self._drop(call, method, ("True", {}), "gives batches of one shape; it never ends, so that nothing is dropped")
+            self._drop(
+                call,
+                method,
+                ("True", {}),
+                "gives batches of one shape; it never ends, so that nothing is dropped",
+            )
             return
         value = self._when(call, purposes == {TRAINING})
         if value is None:

@@ -23,4 +23,4 @@ def test_every_rule_has_a_section():
 def test_every_option_is_there():
     text = PAGES["command-line.md"]
     for option in doc_pages.cli.command.params:
-        assert all(f"`{name}" in text for name in option.opts if name.startswith("-"))
+        assert all(f"<code>{name}" in text for name in option.opts if name.startswith("-"))
