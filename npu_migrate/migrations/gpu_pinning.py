@@ -173,6 +173,9 @@ class GpuPinning:
 
     def _remove(self) -> None:
         lines = {s: line for s, line in self._lines.items() if self.context.judges(line.rule, s)}
+        for statement, (rule, symbol) in self._lines.items():
+            if statement not in lines:
+                self.context.report(rule, statement, symbol=symbol)  # suppressed, and so is of use
         going = dict.fromkeys(lines)
         while True:
             grown = {*self._emptied(going), *self._unread(going)} - set(going)

@@ -151,9 +151,12 @@ def test_of_lines_that_go_together_the_suppressed_one_stays():
         config.gpu_options.visible_device_list = "0"  # npu-migrate: ignore
         config.gpu_options.visible_device_list = "1"
     """
-    after = migrated(text).after.decode()
+    result = migrated(text)
+    after = result.after.decode()
     assert 'visible_device_list = "0"  # npu-migrate: ignore' in after
     assert '"1"' not in after
+    assert codes(result) == [(6, "NPU601")]
+    assert [finding.line for finding in result.suppressed] == [5]
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
