@@ -21,6 +21,8 @@ from npu_migrate.plan import Status
 from npu_migrate.precision_modes import MIXED_FLOAT16
 
 SESSION_RULE = "session-config"
+CARRIERS = (SESSION_RULE, "estimator-config", "tpu-estimator")
+"""Rules whose changes carry the precision."""
 DUMMY_RULE = "graph-rewrite-trains-nothing"
 SWITCH_RULE = "auto-mixed-precision"
 SCALING_VARIABLE = "TF_ENABLE_AUTO_MIXED_PRECISION_LOSS_SCALING"
@@ -55,7 +57,8 @@ def is_carried(context: Context) -> bool:
     """Whether the program has sessions or Estimators that get what its switches say."""
     program = context.run.precision_of(context.index.module)
     known = all(switch.condition.known for switch in program.switches if not switch.followed)
-    return program.configured and known and SESSION_RULE in context.rules
+    is_spared = any(finding.name in CARRIERS for finding in context.plan.suppressed)
+    return program.configured and known and SESSION_RULE in context.rules and not is_spared
 
 
 def remove_dummies(context: Context, verdicts: Verdicts, removal: Removal) -> None:
@@ -84,7 +87,8 @@ def _mode(context: Context, use: ast.AST) -> Optional[str]:
     """Source of the mode: ``None`` for none, empty where the runtime finds it."""
     if context.precision_mode:
         return repr(context.precision_mode).replace("'", '"')
-    found = context.run.precision_of(context.index.module).switches
+    program = context.run.precision_of(context.index.module)
+    found = [switch for switch in program.switches if not _is_suppressed(context, switch)]
     if not found:
         return None
     mixed = f'"{MIXED_FLOAT16}"'
@@ -97,6 +101,13 @@ def _mode(context: Context, use: ast.AST) -> Optional[str]:
     if tests:
         return f"{mixed} if {' or '.join(tests)} else None"
     return "" if len(fixed) < len(found) else None
+
+
+def _is_suppressed(context: Context, switch: PrecisionSwitch) -> bool:
+    """Whether a switch of this file is not to be carried over."""
+    rule = context.rules.get(SWITCH_RULE)
+    here = switch.module == context.index.module
+    return here and rule is not None and context.suppressions.suppress(rule.code, switch.line)
 
 
 def _tests(context: Context, fixed: List[PrecisionSwitch], use: ast.AST) -> List[str]:

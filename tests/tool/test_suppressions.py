@@ -251,6 +251,29 @@ def test_a_program_is_held_back_and_others_are_not():
     assert [codes(again[path]) for path in held] == [codes(results[path]) for path in held]
 
 
+MIXED = """\
+import os
+import tensorflow as tf
+
+os.environ["TF_ENABLE_AUTO_MIXED_PRECISION"] = "1"{}
+session = tf.Session(){}
+"""
+
+
+def test_a_precision_that_is_suppressed_is_not_set_on_the_session():
+    assert b"set_precision_mode" in migrated(MIXED.format("", "")).after
+    result = migrated(MIXED.format("  # npu-migrate: ignore", ""))
+    assert b"tf.Session(config=npu_config_proto())" in result.after
+    assert b"set_precision_mode" not in result.after
+
+
+def test_a_precision_is_left_to_a_person_where_the_session_is_suppressed():
+    text = MIXED.format("", "  # npu-migrate: ignore")
+    result = migrated(text)
+    assert result.after.decode() == text
+    assert [(f.code, f.status) for f in result.findings] == [("NPU132", Status.MANUAL)]
+
+
 def test_what_is_left_to_a_person_holds_nothing_back():
     text = SCALED + "strategy = tf.distribute.experimental.ParameterServerStrategy()"
     expected = migrated(text).after.decode()
