@@ -126,7 +126,12 @@ def _dedented(lines: List[str], head: int) -> Tuple[List[str], str]:
     """The lines without the indentation of the first line of code, and that indentation."""
     match = _INDENT.match("".join(lines[head:]))
     indent = match.group(1) if match else ""
-    return [line[len(indent) :] if line.startswith(indent) else line for line in lines], indent
+    return [_without(indent, line) for line in lines], indent
+
+
+def _without(indent: str, line: str) -> str:
+    """A blank line keeps what it has, since it gets no indentation back."""
+    return line[len(indent) :] if line.startswith(indent) and line.strip() else line
 
 
 def _cell_magics(lines: List[str]) -> List[str]:

@@ -204,6 +204,14 @@ def test_code_that_is_indented_as_a_whole(migrated):
     assert "train.ipynb:cell 2:3:8 NPU204" in outcome.out
 
 
+def test_a_blank_line_in_code_that_is_indented_as_a_whole(migrated):
+    indented = "  hvd.init()\n  \n  h = hvd.BroadcastGlobalVariablesHook(0)\n   "
+    after, _ = migrated(notebook(IMPORTS, indented))
+    assert sources(after)[1] == (
+        "  hvd.init()\n  \n  h = NPUBroadcastGlobalVariablesHook(0, hvd.rank())\n   "
+    )
+
+
 def test_findings_name_the_cell_and_the_line_in_it(migrated):
     text = notebook(cell("# Title", "markdown"), IMPORTS, "", "\n\nhvd.init(comm=[0])", OPTIMIZER)
     _, outcome = migrated(text, "--check", "--format", "json", status=1)
