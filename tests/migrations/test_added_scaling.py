@@ -364,17 +364,75 @@ def test_what_is_left_in_one_file_is_still_said_once_the_others_are_scaled():
     assert "NPULossScaleOptimizer(" in outcome.texts["one.py"]
 
 
-@pytest.mark.parametrize("scale", ["flag", "128.0"])
-def test_a_program_that_scales_by_hand_gets_no_second_scale(scale):
+@pytest.mark.parametrize(
+    ("scaled", "unscaled"),
+    [
+        ("loss * flag", "g / flag"),
+        ("flag * loss", "g * (1.0 / flag)"),
+        ("loss * 128.0", "g / 128.0"),
+        ("tf.scalar_mul(flag, loss)", "tf.scalar_mul(1.0 / flag, g)"),
+        ("tf.multiply(loss, flag)", "tf.divide(g, flag)"),
+        ("tf.math.multiply(x=loss, y=tf.cast(flag, loss.dtype))", "g * tf.reciprocal(flag)"),
+        ("loss * flag", "tf.math.divide_no_nan(g, tf.cast(flag, g.dtype))"),
+    ],
+)
+def test_a_program_that_scales_by_hand_gets_no_second_scale(scaled, unscaled):
     untouched(
         with_tf(f"""
         def train(loss, flag):
             opt = tf.train.AdamOptimizer(0.1)
-            pairs = opt.compute_gradients(loss * {scale})  #! NPU117
-            return opt.apply_gradients([(g / {scale}, v) for g, v in pairs])
+            pairs = opt.compute_gradients({scaled})  #! NPU117
+            return opt.apply_gradients([({unscaled}, v) for g, v in pairs])
         """),
         loss_scale="dynamic",
     )
+
+
+def test_a_loss_that_is_multiplied_in_place_is_scaled_by_hand():
+    untouched(
+        with_tf("""
+        def train(loss, scale):
+            loss *= scale
+            opt = tf.train.AdamOptimizer(0.1)
+            gradients = [g for g, _ in opt.compute_gradients(loss)]  #! NPU117
+            for position in range(len(gradients)):
+                gradients[position] /= scale
+            return opt.apply_gradients(list(zip(gradients, tf.trainable_variables())))
+        """),
+        loss_scale="dynamic",
+    )
+
+
+def test_an_optimizer_class_that_scales_by_hand_gets_no_second_scale():
+    outcome = left_as_marked(
+        {
+            "scaler.py": with_tf("""
+                class Scaler(tf.train.Optimizer):
+                    def __init__(self, optimizer, scale):
+                        super(Scaler, self).__init__(False, "Scaler")
+                        self._optimizer = optimizer
+                        self._scale = scale
+
+                    def compute_gradients(self, loss, *args, **kwargs):
+                        if self._scale != 1.0:
+                            loss = tf.scalar_mul(self._scale, loss)
+                        pairs = self._optimizer.compute_gradients(loss, *args, **kwargs)  #! NPU117
+                        return [(tf.scalar_mul(1.0 / self._scale, g), v) for g, v in pairs]
+
+                    def apply_gradients(self, *args, **kwargs):
+                        return self._optimizer.apply_gradients(*args, **kwargs)
+                """),
+            "train.py": with_tf("""
+                from scaler import Scaler
+
+                def train(loss, scale):
+                    optimizer = Scaler(tf.train.MomentumOptimizer(0.1, 0.9), scale)
+                    return optimizer.minimize(loss, tf.train.get_global_step())
+                """),
+        },
+        loss_scale="dynamic",
+    )
+    assert not any("NPULossScaleOptimizer" in text for text in outcome.texts.values())
 
 
 @pytest.mark.parametrize(
