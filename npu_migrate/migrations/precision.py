@@ -116,11 +116,25 @@ def _tests(context: Context, fixed: List[PrecisionSwitch], use: ast.AST) -> List
     told = [(switch, _test(conditions, switch, use)) for switch in fixed]
     tests = [test for _, test in told if test is not None]
     unseen = [switch for switch, test in told if test is None]
-    if unseen and "" not in tests and use not in context.without_precision:
+    if unseen and "" not in tests and not _is_asked(context, use):
         context.without_precision.add(use)
         where = ", ".join(f"{s.module.lstrip(':').replace('.', '/')}.py:{s.line}" for s in unseen)
         context.report("precision-not-visible", use, where=where)
     return list(dict.fromkeys(tests))
+
+
+def _is_asked(context: Context, use: ast.AST) -> bool:
+    """Whether it is known or reported when ``use`` gets mixed precision.
+
+    A switch that stands above it in the same function says so, and the runtime follows it.
+    """
+    region = context.index.region(use)
+    return use in context.without_precision or any(
+        switch.followed
+        and context.index.region(switch.node) is region
+        and switch.node.lineno < use.lineno  # type: ignore[attr-defined]
+        for switch in switches(context.index)
+    )
 
 
 def _test(conditions: Conditions, switch: PrecisionSwitch, use: ast.AST) -> Optional[str]:

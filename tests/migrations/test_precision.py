@@ -1,7 +1,7 @@
 """Mixed precision becomes the precision mode of sessions and Estimators."""
 
 import pytest
-from support import migrate, untouched, with_tf
+from support import left_as_marked, migrate, untouched, with_tf
 
 REWRITE = "tf.train.experimental.enable_mixed_precision_graph_rewrite"
 MIXED = '"mixed_float16"'
@@ -154,6 +154,38 @@ def test_what_can_not_be_asked_is_left_to_a_person():
     outcome = migrate(text)
     assert outcome.left == [(7, "NPU405")]
     assert "set_precision_mode" not in outcome.text
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        "os.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'",
+        "config.graph_options.rewrite_options.auto_mixed_precision = 1",
+        "tf.config.optimizer.set_experimental_options({'auto_mixed_precision': True})",
+    ],
+)
+def test_a_switch_of_its_own_says_when_a_session_has_mixed_precision(switch):
+    text = with_tf(
+        f"""\
+        import os
+
+        def build(opt, params):
+            if params.use_amp:
+                opt = {REWRITE}(opt)
+            return opt.minimize(loss)
+
+        def main(flags):
+            config = tf.ConfigProto()
+            if flags.use_amp:
+                {switch}
+            return tf.Session(config=config)
+
+        def evaluate():
+            return tf.Session()  #! NPU405
+        """
+    )
+    outcome = left_as_marked(text)
+    assert "set_precision_mode(npu_config_proto(config_proto=config))" in outcome.text
 
 
 def test_training_or_not_is_no_condition():
