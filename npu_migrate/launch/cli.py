@@ -10,7 +10,7 @@ import npu_migrate
 from npu_migrate.launch.ascend_job import JobDescriptionError, JobRequest, rank_environments
 from npu_migrate.launch.horovod_job import HorovodMissing, run_with_horovod
 from npu_migrate.launch.job import Failure, Interrupted, run_ranks
-from npu_migrate.launch.script import run_script
+from npu_migrate.launch.script import Program, run_program
 
 _DESCRIPTION = """\
 Runs a migrated script. On an Ascend machine, with the vendor's npu_bridge, one process a device.
@@ -23,8 +23,14 @@ exit code: that of the script; of several processes, that of the first that fail
 """
 
 
+_NOTEBOOK = (
+    "{} is a notebook: run it in Jupyter, with npu_migrate.runtime.install_bridge() in its first "
+    "cell where there is no NPU"
+)
+
+
 def main(argv: Optional[List[str]] = None) -> int:
-    """Runs a migrated script.
+    """Runs a migrated script or module.
 
     Args:
       argv: arguments of the command, by default those of this process.
@@ -33,14 +39,17 @@ def main(argv: Optional[List[str]] = None) -> int:
       Exit code.
     """
     options = _parser().parse_args(argv)
-    if not os.path.isfile(options.script):
-        return _complain(f"no such script: {options.script}")
+    program = Program(options.script, tuple(options.arguments), options.is_module)
+    if not program.is_module and not os.path.isfile(program.name):
+        return _complain(f"no such script: {program.name}")
+    if program.name.endswith(".ipynb"):
+        return _complain(_NOTEBOOK.format(program.name))
     if options.overflow_mode is not None:
         os.environ["NPU_MIGRATE_OVERFLOW_MODE"] = options.overflow_mode
     try:
         if importlib.util.find_spec("npu_bridge") is not None:
-            return _run_on_npus(options)
-        return _run_with_stand_in(options)
+            return _run_on_npus(options, program)
+        return _run_with_stand_in(options, program)
     except (JobDescriptionError, HorovodMissing) as error:
         return _complain(str(error))
     except Interrupted:
@@ -48,7 +57,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         return 130
 
 
-def _run_on_npus(options: argparse.Namespace) -> int:
+def _run_on_npus(options: argparse.Namespace, program: Program) -> int:
     if options.hosts is not None:
         return _complain(
             "-H is for machines without NPU: with several Ascend machines, start npu-run on each, "
@@ -57,11 +66,11 @@ def _run_on_npus(options: argparse.Namespace) -> int:
     request = JobRequest(options.processes, options.rank_table, options.server, options.first_rank)
     is_one_process = request == JobRequest(request.processes) and request.processes in (None, 1)
     if is_one_process and "CM_WORKER_SIZE" not in os.environ:
-        return run_script(options.script, options.arguments)
-    return _exit_code(run_ranks(_command(options), rank_environments(request)))
+        return run_program(program)
+    return _exit_code(run_ranks(program.command, rank_environments(request)))
 
 
-def _run_with_stand_in(options: argparse.Namespace) -> int:
+def _run_with_stand_in(options: argparse.Namespace, program: Program) -> int:
     for option in ("rank_table", "server", "first_rank"):
         if getattr(options, option) is not None:
             return _complain(
@@ -70,18 +79,8 @@ def _run_with_stand_in(options: argparse.Namespace) -> int:
             )
     processes = options.processes or _slots(options.hosts)
     if processes == 1 and options.hosts is None:
-        return run_script(options.script, options.arguments)
-    return _exit_code(run_with_horovod(_command(options), processes, options.hosts))
-
-
-def _command(options: argparse.Namespace) -> List[str]:
-    return [
-        sys.executable,
-        "-m",
-        "npu_migrate.launch.script",
-        os.path.abspath(options.script),
-        *options.arguments,
-    ]
+        return run_program(program)
+    return _exit_code(run_with_horovod(program.command, processes, options.hosts))
 
 
 def _slots(hosts: Optional[str]) -> int:
@@ -140,6 +139,12 @@ def _parser() -> argparse.ArgumentParser:
         help="on NPUs, with CM_ variables and several machines: rank of the first process here",
     )
     parser.add_argument("--version", action="version", version=npu_migrate.__version__)
+    parser.add_argument(
+        "-m",
+        dest="is_module",
+        action="store_true",
+        help="SCRIPT is the name of a module, as for python -m",
+    )
     parser.add_argument("script", metavar="SCRIPT", help="the migrated script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="its arguments")
     return parser

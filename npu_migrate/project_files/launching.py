@@ -45,9 +45,7 @@ class Launch:
     host_file: str = ""
     environment: List[str] = field(default_factory=list)
     script: Optional[List[str]] = None
-    """The script and its arguments; ``None`` where no script can be seen."""
-    module: str = ""
-    """What ``-m`` names in place of a script."""
+    """The script, or ``-m`` and a module, with the arguments; ``None`` where none can be seen."""
     is_start: bool = False
     """Whether it ends before it says what to start, as in a variable."""
 
@@ -150,8 +148,6 @@ def _elsewhere(launch: Launch) -> str:
         )
     elif launch.count == "N":
         notes.append("N is the number of NPUs")
-    if launch.module:
-        notes.append(f"npu-run takes the file in place of -m {launch.module}")
     return "".join(f" ({note})" for note in notes)
 
 
@@ -226,11 +222,7 @@ def _read_python(launch: Launch, words: List[str]) -> None:
         if option == "-u":
             launch.environment.append("PYTHONUNBUFFERED=1")
         elif option == "-m":
-            module = "".join(words[position + 1 : position + 2])
-            launch.module = module
-            file = "SCRIPT" if "$" in module else module.replace(".", "/") + ".py"
-            launch.environment.append("PYTHONPATH=.:$PYTHONPATH")
-            launch.script = [file, *words[position + 2 :]]
+            launch.script = words[position:]
             return
         elif option == "-c":
             launch.launcher = ""  # a test of the installation, say

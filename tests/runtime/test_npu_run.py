@@ -60,10 +60,61 @@ class TestOneProcess:
         assert "runpy" not in done.stderr
         assert "npu_migrate" not in done.stderr
 
+    def test_a_script_that_is_no_python(self, script):
+        done = npu_run(script("x = = 1\n"))
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].startswith("SyntaxError: ")
+        assert "runpy" not in done.stderr
+
     def test_contradictory_ranks_are_said_in_one_line(self, script):
         done = npu_run(script(""), RANK_SIZE="2")
         assert done.returncode == 2
         assert done.stderr.startswith("npu-run: RANK_SIZE is 2 but RANK_ID is not set")
+
+
+class TestModule:
+    @pytest.fixture
+    def package(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "pkg").mkdir()
+        (tmp_path / "pkg" / "__init__.py").write_text("")
+        (tmp_path / "pkg" / "model.py").write_text("def check(text):\n    raise ValueError(text)\n")
+        (tmp_path / "pkg" / "train.py").write_text("from . import model\n" + REPORT)
+        return tmp_path
+
+    def test_it_is_as_if_python_ran_the_module(self, package):
+        done = npu_run("-m", "pkg.train", "--steps", "3", "-m", "x")
+        assert (done.returncode, done.stderr) == (0, "")
+        seen = json.loads(done.stdout)
+        path = str(package / "pkg" / "train.py")
+        assert seen["argv"] == [path, "--steps", "3", "-m", "x"]
+        assert (seen["name"], seen["path"]) == ("__main__", str(package))
+
+    def test_in_several_processes(self, package):
+        fake_vendor.write(package)
+        path = os.pathsep.join([environment()["PYTHONPATH"], str(package)])
+        done = npu_run("-np", "2", "-m", "pkg.train", "--steps", "3", PYTHONPATH=path)
+        assert done.returncode == 0, done.stderr
+        for line in done.stdout.splitlines():
+            assert json.loads(line[4:])["argv"][1:] == ["--steps", "3"]
+
+    def test_an_exception_shows_only_the_modules_part(self, package):
+        (package / "pkg" / "__main__.py").write_text("from . import model\nmodel.check('boom')\n")
+        done = npu_run("-m", "pkg")
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == "ValueError: boom"
+        assert done.stderr.count("File ") == 2
+
+    @pytest.mark.parametrize("name", ["pkg.missing", "missing", "missing.train"])
+    def test_one_that_is_not_there(self, package, name):
+        done = npu_run("-m", name)
+        assert (done.returncode, done.stderr) == (2, f"npu-run: no module named {name}\n")
+
+    def test_what_a_module_misses_is_its_own_failure(self, package):
+        (package / "pkg" / "__init__.py").write_text("import missing\n")
+        done = npu_run("-m", "pkg.train")
+        assert done.returncode == 1
+        assert "ModuleNotFoundError: No module named 'missing'" in done.stderr
 
 
 class TestUsage:
@@ -94,6 +145,12 @@ class TestUsage:
             cli.main(arguments)
         assert stop.value.code == 2
         assert "usage: npu-run" in capsys.readouterr().err
+
+    def test_a_notebook_is_no_script(self, tmp_path, capsys):
+        path = tmp_path / "train.ipynb"
+        path.write_text('{"cells": []}')
+        assert cli.main([str(path)]) == 2
+        assert f"{path} is a notebook: run it in Jupyter" in capsys.readouterr().err
 
     def test_hosts_are_for_machines_without_npu(self, tmp_path, monkeypatch, capsys):
         with fake_vendor.on_path(tmp_path, monkeypatch):

@@ -62,11 +62,8 @@ def advice(text, name="train.sh"):
             "npu-run --rank-table FILE t.py "
             "(on each machine (hosts), with the job's rank table as FILE)",
         ),
-        (
-            "mpirun -np 4 python -m a.b --x",
-            "PYTHONPATH=.:$PYTHONPATH npu-run -np 4 a/b.py --x "
-            "(npu-run takes the file in place of -m a.b)",
-        ),
+        ("mpirun -np 4 python -m a.b --x", "npu-run -np 4 -m a.b --x"),
+        ("horovodrun -np 2 python -u -m $M", "PYTHONUNBUFFERED=1 npu-run -np 2 -m $M"),
     ],
 )
 def test_the_line_that_takes_the_place_of_a_launcher(line, better):
