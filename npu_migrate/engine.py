@@ -45,7 +45,8 @@ from npu_migrate.scan import Scan, Scanner
 from npu_migrate.scripts import OtherLanguage, Script, read_script
 from npu_migrate.selection import Selection, holding, is_coupled, judged
 from npu_migrate.sources import Source, SourceError, decode, is_notebook, is_project_file, parse
-from npu_migrate.suppressions import MARK, Suppressions, read
+from npu_migrate.suppressions import MARK, Suppressions
+from npu_migrate.suppressions import read as read_suppressions
 
 _LINE_END = re.compile("\r\n|\r|\n")
 
@@ -205,6 +206,15 @@ def _workers(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
         yield partial(pool.map, chunksize=16)
 
 
+@dataclass(frozen=True)
+class _Read:
+    """A file that was read: its Python, the index of that, and what its text shows."""
+
+    script: Script
+    index: Index
+    text: Text
+
+
 class _Reader:
     """Reads files into indexes, and keeps the first few of them from pass to pass."""
 
@@ -213,7 +223,7 @@ class _Reader:
         self._sources = {self.module(source): source for source in sources}
         self._canonical = Canonical(rules.canonical, rules.exact)
         self._scanner = scanner
-        self._kept: Dict[str, Tuple[Script, Index]] = {}
+        self._kept: Dict[str, _Read] = {}
         self._room = KEPT_BYTES
 
     def __getstate__(self) -> Dict[str, object]:
@@ -232,10 +242,10 @@ class _Reader:
         """The first look at a file; whether it can be parsed is found here."""
         try:
             script = read_script(source)
-            tree = parse(script.python, source.path)
-            scan = self._scanner(script.python, tree)
+            tree, text = parse(script.python, source.path), Text(script.python)
+            scan = self._scanner(text, tree)
             if scan.concerned:
-                self._keep(source, script, tree)
+                self._keep(source, script, tree, text)
             return _File(source, scan)
         except OtherLanguage as reason:
             return _File(source, skipped=str(reason))
@@ -254,10 +264,11 @@ class _Reader:
     ) -> Optional[NameFacts]:
         """The names of a file; ``None`` for one that can no longer be read."""
         try:
-            index = self._index(source)[1]
-            names = name_facts(index, with_horovod, trains=index.module in training)
+            read = self._read(source)
+            index, text = read.index, read.text
+            names = name_facts(index, text, with_horovod, trains=index.module in training)
             names = training_facts(index, names) if with_training else names
-            names = keras_facts(index, names) if with_keras else names
+            names = keras_facts(index, text, names) if with_keras else names
             self._let_go(source, index)
             return names
         except (SourceError, RecursionError):
@@ -267,7 +278,7 @@ class _Reader:
         """What a module offers that is not concerned itself."""
         try:
             source = self._sources[module]
-            index = self._index(source)[1]
+            index = self._read(source).index
             offered = exports(index)
             self._let_go(source, index)
             return offered
@@ -277,19 +288,19 @@ class _Reader:
     def steps(self, run: RunFacts, source: Source) -> Optional[StepFacts]:
         """What a file does with optimizers; ``None`` for one that can no longer be read."""
         try:
-            index = self.index(source, run)[1]
-            facts = step_facts(index, run)
-            self._let_go(source, index)
+            read = self.read(source, run)
+            facts = step_facts(read.index, read.text, run)
+            self._let_go(source, read.index)
             return facts
         except (SourceError, RecursionError):
             return None
 
-    def index(self, source: Source, run: RunFacts) -> Tuple[Script, Index]:
-        """A file and its index, which knows the other files of the run."""
-        script, index = self._index(source)
-        uses_horovod = run.uses_horovod(index.module)
-        index.attach(run.project, _horovod_by_name if uses_horovod else _unknown)
-        return script, index
+    def read(self, source: Source, run: RunFacts) -> _Read:
+        """A file whose index knows the other files of the run."""
+        read = self._read(source)
+        uses_horovod = run.uses_horovod(read.index.module)
+        read.index.attach(run.project, _horovod_by_name if uses_horovod else _unknown)
+        return read
 
     def forget(self, source: Source, index: Index) -> None:
         """Let go of the index of a file that is done."""
@@ -300,14 +311,15 @@ class _Reader:
         if source.path not in self._kept:
             index.release()
 
-    def _index(self, source: Source) -> Tuple[Script, Index]:
+    def _read(self, source: Source) -> _Read:
         kept = self._kept.get(source.path)
         if kept is not None:
             return kept
         script = read_script(source)
-        return self._keep(source, script, parse(script.python, source.path))
+        tree, text = parse(script.python, source.path), Text(script.python)
+        return self._keep(source, script, tree, text)
 
-    def _keep(self, source: Source, script: Script, tree: ast.Module) -> Tuple[Script, Index]:
+    def _keep(self, source: Source, script: Script, tree: ast.Module, text: Text) -> _Read:
         layout, path = self._layout, source.path
         index = Index(
             tree,
@@ -315,10 +327,11 @@ class _Reader:
             lambda dotted, level: layout.resolve(path, dotted, level),
             self._canonical,
         )
+        read = _Read(script, index, text.of_code(index))
         if len(script.python) <= self._room:
             self._room -= len(script.python)
-            self._kept[path] = script, index
-        return script, index
+            self._kept[path] = read
+        return read
 
 
 def _too_deep(path: str) -> SourceError:
@@ -350,8 +363,8 @@ class _Migrator:
     def changing(self, source: Source) -> FrozenSet[str]:
         """The codes of the rules that change something in a file."""
         try:
-            script, index = self._reader.index(source, self._run)
-            plan = self._plan(source.path, script, index, self._suppressions(source.path, script))
+            read = self._reader.read(source, self._run)
+            plan = self._plan(source.path, read, self._suppressions(source.path, read.script))
         except (SourceError, RecursionError):
             return frozenset()
         return frozenset(finding.code for finding in plan.owners.values())
@@ -359,12 +372,13 @@ class _Migrator:
     def held(self, source: Source) -> List[Tuple[str, Finding]]:
         """The program of a file and what is suppressed there of changes that belong together."""
         try:
-            script, index = self._reader.index(source, self._run)
-            suppressions = self._suppressions(source.path, script)
-            found = holding(self._plan(source.path, script, index, suppressions), suppressions)
+            read = self._reader.read(source, self._run)
+            suppressions = self._suppressions(source.path, read.script)
+            found = holding(self._plan(source.path, read, suppressions), suppressions)
         except (SourceError, RecursionError):
             return []
-        return [(self._programs.name(index.module), script.placed(found))] if found else []
+        program = self._programs.name(self._reader.module(source))
+        return [(program, read.script.placed(found))] if found else []
 
     def result(self, selection: Selection, file: _File) -> FileResult:
         """The plan of a file, carried out."""
@@ -375,16 +389,16 @@ class _Migrator:
         try:
             if module not in self._concerned:
                 return self._unconcerned(file)
-            script, index = self._reader.index(file.source, self._run)
-            suppressions = self._suppressions(path, script)
-            plan = self._plan(path, script, index, suppressions)
+            read = self._reader.read(file.source, self._run)
+            suppressions = self._suppressions(path, read.script)
+            plan = self._plan(path, read, suppressions)
             program = self._programs.name(module) if selection.held else ""
             plan = selection.cut(plan, suppressions, program)
             plan.findings += self._judged(path, suppressions, plan.suppressed)
             if self._options.add_ignores:
-                return _with_ignores(path, script, plan)
-            result = self._migrated(path, script, index, plan)
-            self._reader.forget(file.source, index)
+                return _with_ignores(path, read.script, plan)
+            result = self._migrated(path, read.script, read.index, plan)
+            self._reader.forget(file.source, read.index)
             return result
         except SourceError as error:
             return self._lost(path, module, error)
@@ -433,17 +447,15 @@ class _Migrator:
         ignored = self._options.ignored_in.get(path, ())
         if MARK not in script.python:
             return Suppressions(everywhere=ignored)
-        return replace(read(decode(script.python, path)), everywhere=ignored)
+        return replace(read_suppressions(decode(script.python, path)), everywhere=ignored)
 
     def _judged(self, path: str, suppressions: Suppressions, found: List[Finding]) -> List[Finding]:
         """What is to be said of the comments of a file, once ``found`` is suppressed."""
         return suppressions.judged(path, found, self._chosen, self._known)
 
-    def _plan(self, path: str, script: Script, index: Index, suppressions: Suppressions) -> Plan:
-        lines = tuple(_LINE_END.split(decode(script.python, path)))
-        context = Context(
-            path, index, self._rules, self._run, text=Text(script.python), lines=lines
-        )
+    def _plan(self, path: str, read: _Read, suppressions: Suppressions) -> Plan:
+        lines = tuple(_LINE_END.split(decode(read.script.python, path)))
+        context = Context(path, read.index, self._rules, self._run, text=read.text, lines=lines)
         context.suppressions = suppressions
         context.comment_out = self._options.removed == "comment"
         context.combined = self._options.optimizer == "combined"

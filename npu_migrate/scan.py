@@ -81,8 +81,8 @@ class Scanner:
             else:
                 self._alone.add(last)
 
-    def __call__(self, data: bytes, tree: ast.Module) -> Scan:
-        text = Text(data)
+    def __call__(self, text: Text, tree: ast.Module) -> Scan:
+        data = text.data
         concerned = self._is_tabled(text.words) or _shows(text, self._concerned)
         in_program = text.shows(signs.IN_PROGRAM)
         return Scan(

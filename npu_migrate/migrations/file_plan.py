@@ -77,6 +77,7 @@ def plan_file(context: Context) -> Plan:
     if context.shows(signs.LOSS_SCALING):
         unresolved.run(context)
         fetches.run(context)
+    if context.shows(signs.PRECISION):
         precision.run(context)
     known_failures.run(context, optimizers, host)
     dropout.run(context)
@@ -119,4 +120,5 @@ def _plan_training(
     HandMigrated(context, optimizers).run()
     checks.report_left()
     checks.report_elsewhere(host)
-    class_values.run(context)
+    if context.shows(signs.LOSS_SCALING):
+        class_values.run(context)

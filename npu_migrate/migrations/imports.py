@@ -25,6 +25,8 @@ MIGRATED_AWAY = (
 
 def drop_unused(context: Context) -> List[Edit]:
     """The edits that take unused imports of migrated names out of a file."""
+    if not context.gone and not context.wanted:
+        return []
     replaced = {e.alias for e in context.plan.edits if isinstance(e, (DropImport, ReplaceImport))}
     exported = _all(context)
     edits: List[Edit] = []

@@ -4,11 +4,14 @@ The first look at a run and the plan of a file go by the same signs, so that a f
 a migration may find something in it, and only what may find something is run.
 """
 
+import ast
+from copy import copy
 from dataclasses import dataclass
 from typing import FrozenSet, Iterable, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.estimator_classes import CONFIG_AT, RUN_CONFIGS
+from npu_migrate.names import Index, literal
 
 _APART = bytes(
     byte if byte >= 128 or chr(byte).isalnum() or chr(byte) == "_" else ord(" ")
@@ -22,7 +25,13 @@ class Text:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.words = frozenset(data.translate(_APART).split())
+        self.words = _words(data)
+
+    def of_code(self, index: Index) -> "Text":
+        """The same text, of whose words those in comments and docstrings do not count."""
+        text = copy(self)
+        text.words = self.words & _words_of(index)
+        return text
 
     def shows(self, signs: "Signs") -> bool:
         """Whether the text has one of the signs."""
@@ -32,6 +41,20 @@ class Text:
 
     def _holds(self, parts: Iterable[bytes]) -> bool:
         return any(part in self.data for part in parts)
+
+
+def _words(data: bytes) -> FrozenSet[bytes]:
+    return frozenset(data.translate(_APART).split())
+
+
+def _words_of(index: Index) -> FrozenSet[bytes]:
+    """The words of the code of a file and of its strings."""
+    strings = (
+        str(literal(string))
+        for string in index.string_nodes
+        if not isinstance(index.parents[string], ast.Expr)
+    )
+    return _words(" ".join((*index.words, *strings)).encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True)
@@ -138,11 +161,29 @@ LOOKUP_TABLES = signs(
 )
 PIPELINE_VARIABLES = signs(parts=["ariable(", "global_step", "backend"], beside=["ataset"])
 SHUFFLES = signs(parts=[".shuffle(", "shuffle_and_repeat("], beside=["ataset"])
+PIPELINES = (LOOKUP_TABLES, PIPELINE_VARIABLES, SHUFFLES)
 RANK_QUESTIONS = signs(parts=["hccl."])
 DYNAMIC_LOOPS = signs("shape_invariants")
 CONTROL_FLOW = signs("enable_control_flow_v2 enable_v2_behavior")
 BATCH_QUEUES = signs("batch maybe_batch", beside=["num_threads"])
 UNSIGNED_BYTES = signs("uint8 quint8", beside=["tensorflow"])
+PRECISION = signs(
+    """
+    TF_ENABLE_AUTO_MIXED_PRECISION TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE
+    TF_ENABLE_AUTO_MIXED_PRECISION_LOSS_SCALING auto_mixed_precision
+    enable_mixed_precision_graph_rewrite precision_mode precision_mode_v2 set_precision_mode
+    """
+)
+NPU_CONFIGS = signs("npu_config_proto npu_run_config_init NPURunConfig NpuOptimizer")
+SWITCHES = signs(
+    f"""
+    {last_words(vocabulary.SCALED)} set_policy LossScaleOptimizer
+    enable_control_flow_v2 enable_v2_behavior
+    init_resource set_keras_session_npu_config initialize_system NPUEstimator
+    TF_ENABLE_AUTO_MIXED_PRECISION TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE
+    allow_mix_precision mixed_float16 auto_mixed_precision mix_compile_mode enable_data_pre_proc
+    """
+)
 OPEN_SESSIONS = signs("Session InteractiveSession", beside=["self"])
 RANKS = signs(
     parts=["rank", "RANK", "DEVICE_ID"],
@@ -174,9 +215,7 @@ CONCERNED = (
     PROCESSES,
     REQUIREMENTS,
     INITIALIZERS,
-    LOOKUP_TABLES,
-    PIPELINE_VARIABLES,
-    SHUFFLES,
+    *PIPELINES,
     RANK_QUESTIONS,
     DYNAMIC_LOOPS,
     CONTROL_FLOW,

@@ -16,13 +16,14 @@ from npu_migrate.facts import (
     SessionFacts,
     StepFacts,
 )
-from npu_migrate.migrations import precision_switches, sessions, vocabulary
+from npu_migrate.migrations import precision_switches, sessions, signs, vocabulary
 from npu_migrate.migrations.hand_scaling import HandScaling
 from npu_migrate.migrations.keras import has_own_session, main_block
 from npu_migrate.migrations.keras_training import KerasTraining
 from npu_migrate.migrations.known_failures.switches import switches
 from npu_migrate.migrations.npu_configs import NpuConfigs
 from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.signs import Text
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Behaviour, Steps
 from npu_migrate.migrations.training_optimizers import TrainingOptimizers
@@ -36,13 +37,15 @@ from npu_migrate.names import (
 )
 
 
-def name_facts(index: Index, with_horovod: bool, trains: bool) -> NameFacts:
+def name_facts(index: Index, text: Text, with_horovod: bool, trains: bool) -> NameFacts:
     """What a file offers to the others and hands over to them, where Horovod is in the run."""
     return NameFacts(
         module=index.module,
         exports=exports(index),
         calls=tuple(_call_facts(index)) if with_horovod else (),
-        functions={index.qualname(f): tuple(parameters(f)) for f in index.functions},
+        functions={index.qualname(f): tuple(parameters(f)) for f in index.functions}
+        if with_horovod
+        else {},
         scaling_functions=tuple(_scaling_functions(index)) if trains else (),
         uses_horovod=_imports_horovod(index),
         scales_by_object=trains
@@ -51,7 +54,7 @@ def name_facts(index: Index, with_horovod: bool, trains: bool) -> NameFacts:
         ),
         bases=_bases(index) if trains else {},
         returned=_returned(index) if trains else {},
-        switches=switches(index),
+        switches=switches(index) if text.shows(signs.SWITCHES) else frozenset(),
     )
 
 
@@ -85,37 +88,41 @@ def _returned(index: Index) -> Dict[str, Tuple[str, ...]]:
     return found
 
 
-def step_facts(index: Index, run: RunFacts) -> StepFacts:
+def step_facts(index: Index, text: Text, run: RunFacts) -> StepFacts:
     """What a file does with optimizers and the global step; its index knows the others."""
     training = TrainingOptimizers(index, run)
     optimizers = Optimizers(index, run.scaling_functions, training.to_scale)
     if not run.trains(index.module):
-        return StepFacts(sessions=_session_facts(index, optimizers))
+        return StepFacts(sessions=_session_facts(index, text, optimizers))
     steps = Steps(index, optimizers)
     return StepFacts(
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
         regions=tuple(_region_facts(index, optimizers, steps, run.fetches)),
-        sessions=_session_facts(index, optimizers),
+        sessions=_session_facts(index, text, optimizers),
         adds_scaling=bool(training.to_scale),
     )
 
 
-def _session_facts(index: Index, optimizers: Optimizers) -> SessionFacts:
+def _session_facts(index: Index, text: Text, optimizers: Optimizers) -> SessionFacts:
+    makes = text.shows(signs.SESSIONS) or text.shows(signs.ESTIMATORS)
+    trains = text.shows(signs.KERAS_TRAINING) and KerasTraining(index, optimizers).calls
+    has_precision = text.shows(signs.PRECISION)
+    configs = NpuConfigs(index, optimizers).names() if text.shows(signs.NPU_CONFIGS) else ()
     return SessionFacts(
         module=index.module,
-        configures=sessions.configures(index) or bool(KerasTraining(index, optimizers).calls),
-        sets_precision=precision_switches.sets_precision(index),
-        switches=tuple(precision_switches.facts(index, optimizers)),
-        npu_configs=tuple(NpuConfigs(index, optimizers).names()),
+        configures=(makes and sessions.configures(index)) or bool(trains),
+        sets_precision=has_precision and precision_switches.sets_precision(index),
+        switches=tuple(precision_switches.facts(index, optimizers)) if has_precision else (),
+        npu_configs=tuple(configs),
     )
 
 
-def keras_facts(index: Index, names: NameFacts) -> NameFacts:
+def keras_facts(index: Index, text: Text, names: NameFacts) -> NameFacts:
     """The same with where it trains through Keras, and what it would run of other files."""
     is_main = main_block(index.tree) is not None
     return replace(
         names,
-        keras_trainers=_keras_trainers(index),
+        keras_trainers=_keras_trainers(index) if text.shows(signs.KERAS_TRAINING) else frozenset(),
         main_mentions=_mentions(index) if is_main else frozenset(),
     )
 

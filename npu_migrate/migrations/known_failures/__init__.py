@@ -49,6 +49,8 @@ def run(context: Context, optimizers: Optimizers, host: Host) -> None:
 
 
 def _run_on_pipelines(context: Context, optimizers: Optimizers) -> None:
+    if not any(map(context.shows, signs.PIPELINES)):
+        return
     pipelines = Pipelines(context.index, optimizers)
     if context.shows(signs.LOOKUP_TABLES):
         lookup_tables.run(context, pipelines)
