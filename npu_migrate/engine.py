@@ -35,6 +35,7 @@ from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.signs import Text
 from npu_migrate.migrations.survey import keras_facts, name_facts, step_facts, training_facts
+from npu_migrate.migrations.table import Table
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Project, Resolution, exports
 from npu_migrate.plan import Finding, Plan
@@ -358,6 +359,7 @@ class _Migrator:
         self._known = rules
         self._chosen = chosen
         self._rules = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
+        self._table = Table(self._rules.values())
         self._options = options
 
     def changing(self, source: Source) -> FrozenSet[str]:
@@ -461,7 +463,7 @@ class _Migrator:
         context.combined = self._options.optimizer == "combined"
         context.estimator_classes = self._options.estimator == "classes"
         context.precision_mode = self._options.precision_mode
-        return plan_file(context)
+        return plan_file(context, self._table)
 
 
 def _with_ignores(path: str, script: Script, plan: Plan) -> FileResult:

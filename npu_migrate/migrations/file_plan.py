@@ -41,11 +41,12 @@ from npu_migrate.migrations.several_optimizers import SeveralOptimizers
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Steps
 from npu_migrate.migrations.subclasses import Subclasses
+from npu_migrate.migrations.table import Table
 from npu_migrate.migrations.training_optimizers import TrainingOptimizers
 from npu_migrate.plan import Plan
 
 
-def plan_file(context: Context) -> Plan:
+def plan_file(context: Context, tabled: Table) -> Plan:
     """Findings and edits for one file of a linked run."""
     training = TrainingOptimizers(context.index, context.run)
     optimizers = Optimizers(context.index, context.run.scaling_functions, training.to_scale)
@@ -85,7 +86,7 @@ def plan_file(context: Context) -> Plan:
     batch_shapes.run(context, optimizers)
     if context.shows(signs.XLA):
         xla.run(context)
-    table.run(context)
+    table.run(context, tabled)
     context.restore_spared()
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()

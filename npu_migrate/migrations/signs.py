@@ -185,20 +185,8 @@ SWITCHES = signs(
     """
 )
 OPEN_SESSIONS = signs("Session InteractiveSession", beside=["self"])
-RANKS = signs(
-    parts=["rank", "RANK", "DEVICE_ID"],
-    beside=[
-        "horovod",
-        "byteps",
-        "npu_bridge",
-        "ops_adapter",
-        "hccl",
-        "RANK_ID",
-        "DEVICE_ID",
-        "hvd",
-    ],
-)
-NPU_HOOKS = signs(parts=["NPU", "npu"])
+RANKS = signs("horovod hvd byteps npu_bridge ops_adapter hccl RANK_ID DEVICE_ID ASCEND_DEVICE_ID")
+NPU_HOOKS = signs("NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook npu_hooks_append")
 
 CONCERNED = (
     *OF_TRAINING,

@@ -1,7 +1,7 @@
 """Rules without judgement: another callee, other keywords, or just a message."""
 
 import ast
-from typing import Iterator, List, Tuple
+from typing import Iterable, Iterator, List, Tuple
 
 from npu_migrate.migrations.context import Context, unpacks
 from npu_migrate.names import dotted
@@ -9,26 +9,35 @@ from npu_migrate.plan import Argument, EditCall, ReplaceExpression, Status
 from npu_migrate.rules import Rule
 
 
-def run(context: Context) -> None:
-    """Carry out every rule that no migration judges."""
-    by_match = {
-        name: rule for rule in context.rules.values() if not rule.migration for name in rule.match
-    }
-    if not by_match:
+class Table:
+    """The names that no migration judges, with their rules."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = {name: rule for rule in rules if not rule.migration for name in rule.match}
+        self.last = frozenset(name.rpartition(".")[2] for name in self.rules)
+
+
+def run(context: Context, table: Table) -> None:
+    """Carry out every rule of a table on one file."""
+    if table.last.isdisjoint(context.index.words):
         return
-    last = {name.rpartition(".")[2] for name in by_match}
-    last |= {name for name, target in _imported(context) if target in by_match}
+    imported = {name for name, target in _imported(context) if target in table.rules}
     for chain in context.index.chains:
         node: ast.expr = chain
         while True:
-            if (node.attr if isinstance(node, ast.Attribute) else dotted(node)) in last:
-                names = context.index.resolve(node).names
-                rules = {by_match[name].name for name in names if name in by_match}
-                if rules and names <= set(by_match) and len(rules) == 1:
-                    _apply(context, node, context.rules[rules.pop()])
+            name = node.attr if isinstance(node, ast.Attribute) else dotted(node)
+            if name in table.last or name in imported:
+                _judge(context, table, node)
             if not isinstance(node, ast.Attribute):
                 break
             node = node.value
+
+
+def _judge(context: Context, table: Table, node: ast.expr) -> None:
+    names = context.index.resolve(node).names
+    rules = {table.rules[name].name for name in names if name in table.rules}
+    if len(rules) == 1 and names <= set(table.rules):
+        _apply(context, node, context.rules[rules.pop()])
 
 
 def _imported(context: Context) -> Iterator[Tuple[str, str]]:
