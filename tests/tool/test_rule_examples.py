@@ -41,4 +41,5 @@ def test_example_is_stable(rule, example):
 @pytest.mark.parametrize("rule", RULES.by_code.values(), ids=list(RULES.by_code))
 def test_a_rule_has_what_explain_tells(rule):
     assert rule.examples
-    assert rule.documentation.startswith("https://")
+    if rule.family != "suppressions":  # of which only this tool knows
+        assert rule.documentation.startswith("https://")
