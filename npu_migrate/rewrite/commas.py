@@ -43,7 +43,7 @@ def appended(elements: Sequence[Any], new: Any, opening: Space) -> List[Any]:
     closing = last.comma.whitespace_after
     if isinstance(before, cst.ParenthesizedWhitespace):
         comma = last.comma.with_changes(whitespace_after=_break(closing, before))
-        last_comma = last.comma.with_changes(whitespace_after=_without_end_comment(closing))
+        last_comma = cst.Comma(whitespace_after=_without_end_comment(closing))
         return [*others, last.with_changes(comma=comma), new.with_changes(comma=last_comma)]
     return [
         *others,

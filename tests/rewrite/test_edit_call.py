@@ -22,6 +22,7 @@ CASES = [
     ("f(x for x in y)\n", ADD, "f((x for x in y), k=1)\n"),
     ("f(\n    a,\n    b,  # of b\n)\n", ADD, "f(\n    a,\n    b,  # of b\n    k=1,\n)\n"),
     ("f(\n    a,\n    b\n)\n", ADD, "f(\n    a,\n    b, k=1\n)\n"),
+    ("f(\n    a  # of a\n    ,\n)\n", ADD, "f(\n    a  # of a\n    ,\n    k=1,\n)\n"),
     ("f(a,\n  b)\n", ADD, "f(a,\n  b, k=1)\n"),
     ("f(\n    a,\n    **b\n)\n", ADD, "f(\n    a,\n    k=1,\n    **b\n)\n"),
     ("f(a)\n", [Argument(1, "b")], "f(a, b)\n"),
