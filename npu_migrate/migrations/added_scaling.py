@@ -1,7 +1,6 @@
 """Loss scaling for a program that has none, as ``--loss-scale`` asks for it (NPU133 to NPU135)."""
 
 import ast
-import itertools
 from typing import Tuple
 
 from npu_migrate.migrations import vocabulary
@@ -57,7 +56,7 @@ class AddedScaling:
     def _scale(self, training: Training) -> None:
         anchor = training.anchor
         assert anchor is not None
-        name = training.name or self._claimed("optimizer")
+        name = training.name or self.context.numbered("optimizer")
         manager, managed = self._manager(anchor)
         code = managed + self._wrapped(training, name, manager)
         if training.name:
@@ -74,12 +73,6 @@ class AddedScaling:
         scale = self.context.run.loss_scale
         return "a dynamic loss scale" if scale == "dynamic" else f"a loss scale of {scale}"
 
-    def _claimed(self, name: str) -> str:
-        numbered = (f"{name}_{number}" for number in itertools.count(2))
-        free = next(n for n in itertools.chain([name], numbered) if self.context.fresh(n) == n)
-        self.context.claim(free)
-        return free
-
     def _manager(self, anchor: ast.stmt) -> Tuple[str, str]:
         """The name of a new manager, and the code that makes it outside control dependencies."""
         scale = self.context.run.loss_scale
@@ -87,7 +80,7 @@ class AddedScaling:
             target, given = vocabulary.EXPONENTIAL_MANAGER, DYNAMIC
         else:
             target, given = vocabulary.FIXED_MANAGER, f"loss_scale={scale}"
-        name = self._claimed(MANAGER_NAME)
+        name = self.context.numbered(MANAGER_NAME)
         code = f"{name} = {self.context.local(target, anchor)}({given})\n"
         if self.scaling.dependencies.holds(anchor):
             tf = self.context.tensorflow(anchor)

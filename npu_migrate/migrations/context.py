@@ -1,6 +1,7 @@
 """What the migrations of one file share: the index, the rules, and the plan that they fill."""
 
 import ast
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Collection, Dict, List, Optional, Set, Tuple, Union
@@ -174,6 +175,14 @@ class Context:
         while name in taken:
             name = prefix + name if prefix and not name.startswith(prefix) else name + "_"
         return name
+
+    def numbered(self, name: str) -> str:
+        """``name``, or ``name_2`` and so on, kept from being given out again."""
+        taken = self._taken()
+        numbered = (f"{name}_{number}" for number in itertools.count(2))
+        free = next(n for n in itertools.chain([name], numbered) if n not in taken)
+        self.claim(free)
+        return free
 
     def claim(self, name: str) -> None:
         """Keep a name that new code binds from being given out again."""
