@@ -24,6 +24,7 @@ AVERAGED = "how Horovod averages its gradients has to be settled first"
 MADE_INSIDE = (
     "the optimizer is named here and made by TensorFlow; hand over one that is made before"
 )
+EAGER = "the script trains eagerly, which has to change first"
 COLLECTED = "SyncReplicasOptimizer has to go first"
 """What may be in the way of scaling."""
 
@@ -58,6 +59,11 @@ class TrainingOptimizers:
         self.run = run
         self.optimizers = Optimizers(index, run.scaling_functions)
         self._statements_of_calls: List[ast.stmt] = []
+        self._is_eager = any(
+            index.statement(call) in index.tree.body
+            for call in index.calls
+            if index.resolve(call.func).names & vocabulary.EAGER_SWITCHES
+        )
         self.found: List[Training] = []
         if run.adds_scaling(index.module):
             self.found = list(self._find())
@@ -183,6 +189,8 @@ class TrainingOptimizers:
             return COLLECTED
         if not origins or not all(map(self._is_known, origins)):
             return UNKNOWN
+        if self._is_eager:
+            return EAGER
         if beyond_the_adapter(self.index, self.run):
             return AVERAGED
         for call in self.optimizers.layers(root):

@@ -56,6 +56,11 @@ DISTRIBUTED = frozenset(
 )
 """What makes an optimizer that averages gradients over ranks; the inner one comes first."""
 
+EAGER_SWITCHES = frozenset(
+    "tensorflow." + name for name in ("enable_eager_execution", "enable_v2_behavior")
+)
+"""What makes a whole program run eagerly."""
+
 EAGERLY = frozenset(("tensorflow.executing_eagerly",))
 """Questions that are always answered with no, since the NPU runs graphs."""
 

@@ -584,3 +584,18 @@ def test_an_optimizer_that_is_only_named_is_reported():
     )
     outcome = untouched(script, loss_scale="dynamic")
     assert "named here" in outcome.of("NPU135")[0].message
+
+
+def test_a_script_that_trains_eagerly_is_reported():
+    untouched(
+        """
+        import tensorflow as tf
+
+        tf.enable_eager_execution()  #! NPU906
+        opt = tf.train.AdamOptimizer(0.1)
+
+        def step(loss):
+            opt.apply_gradients(tf.contrib.eager.implicit_gradients(loss)())  #! NPU135
+        """,
+        loss_scale="dynamic",
+    )
