@@ -251,3 +251,10 @@ def test_helpers_that_people_wrote(text):
     outcome = migrate(files)
     assert outcome.texts == files
     assert outcome.findings == ()
+
+
+def test_slim_is_known_as_a_package_of_its_own():
+    train = "slim.learning.train(g, 'out', session_config=c)"
+    given = f"import tf_slim as slim\n\ndef run(c, g):\n    {train}\n"
+    outcome = migrate(with_tf(given))
+    assert "session_config=npu_config_proto(config_proto=c)" in outcome.text
