@@ -8,7 +8,9 @@ from npu_migrate.notebooks.magics import split_lines, to_python
 
 _SHELL_CELL = re.compile(r"\s*%%(?:bash|sh|shell|script[ \t]+(?:ba|z)?sh)\b")
 _COMMAND = re.compile(r"!{1,2}")
-_ENVIRONMENT = re.compile(r"%(?:set_)?env\b(?=.*=)")
+_ENVIRONMENT = re.compile(r"%(?:set_)?env\b")
+_WITH_SPACE = re.compile(r"^([ \t]*\w+)[ \t]+(?=[^\s=])", re.MULTILINE)
+"""``%env NAME value``, which is ``%env NAME=value``."""
 
 
 def shell_cells(path: str, data: bytes) -> Iterator[Tuple[int, str, str]]:
@@ -27,6 +29,8 @@ def shell_cells(path: str, data: bytes) -> Iterator[Tuple[int, str, str]]:
         hidden = to_python(code.text).hidden
         for sign, start in (("!", _COMMAND), ("%env ", _ENVIRONMENT)):
             script = _only(start, split_lines(code.text), hidden)
+            if start is _ENVIRONMENT:
+                script = _WITH_SPACE.sub(r"\1=", script)
             if script.strip():
                 yield code.number, script, sign
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Iterable, Iterator, List, Mapping, Tuple
 
 from npu_migrate.plan import Finding
-from npu_migrate.project_files import devices, launching, requirements
+from npu_migrate.project_files import devices, graph_rewrites, launching, requirements
 from npu_migrate.project_files.finding import Found
 from npu_migrate.project_files.shell import Script
 from npu_migrate.results import FileResult
@@ -17,7 +17,8 @@ from npu_migrate.suppressions import MARK, Suppressions, read_lines
 
 _INSTRUCTION = re.compile(r"^[ \t]*(RUN|CMD|ENTRYPOINT|ENV|FROM|ARG|[A-Z]{3,})\b", re.MULTILINE)
 _RECIPE = re.compile(r"^(\t[@+-]*)?.*(?:\\\r?\n.*)*", re.MULTILINE)
-_DEVICES = re.compile(r"^([ \t]*)ENV([ \t]+)CUDA_VISIBLE_DEVICES[ \t]+", re.MULTILINE)
+_ENVIRONMENT = re.compile(r"^([ \t]*ENV[ \t]+\w+)[ \t]+(?=\S)", re.MULTILINE)
+_EXPORT = re.compile(r"export[ \t]+\w+[ \t]*:?=[ \t]*")
 
 
 class Examiner:
@@ -120,18 +121,21 @@ def _in_shell(text: str) -> Iterator[Found]:
     script = Script(text)
     yield from launching.find(script)
     yield from devices.find(script)
+    yield from graph_rewrites.find(script)
     yield from requirements.in_commands(script)
 
 
 def _as_shell(text: str) -> str:
     """The commands of a Dockerfile, each where it stands; other instructions go blank."""
-    text = _DEVICES.sub(lambda match: match.group()[:-1].rstrip() + "=", text)
+    text = _ENVIRONMENT.sub(r"\1=", text)
     return _INSTRUCTION.sub(_blank, text)
 
 
 def _recipe(match: "re.Match[str]") -> str:
-    """A line of a Makefile, with its continuations: a recipe, or nothing to the shell."""
+    """A line of a Makefile, with what continues it: a recipe, an export, or nothing to the shell."""
     text = match.group()
+    if _EXPORT.match(text):
+        return re.sub(r"[ \t]*:?=[ \t]*", "=", text, count=1)
     sign = match.group(1)
     return " " * len(sign) + text[len(sign) :] if sign else "\n" * text.count("\n")
 

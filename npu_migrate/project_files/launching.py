@@ -1,19 +1,22 @@
-"""Horovod's and MPI's launchers, and the line with ``npu-run`` that takes their place."""
+"""Launchers of several processes, and the line with ``npu-run`` that takes their place."""
 
 import re
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Sequence
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from npu_migrate.project_files.finding import Found
 from npu_migrate.project_files.shell import Command, Script, Word
 
 RULE = "launched-by-horovod-or-mpi"
 
-_LAUNCHER = re.compile(r"(?:\S*/)?(horovodrun|mpirun(?:\.\w+)?|mpiexec(?:\.\w+)?|orterun|prun)$")
+_LAUNCHER = re.compile(
+    r"(?:\S*/)?(horovodrun|mpirun(?:\.\w+)?|mpiexec(?:\.\w+)?|orterun|prun|bpslaunch|srun)$"
+)
+_SLURM = "srun"
 _RESERVED = {"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time"}
 _WRAPPERS = {
     *("time", "nohup", "exec", "sudo", "env", "command", "eval", "stdbuf", "nice", "ionice"),
-    *("timeout", "numactl", "taskset", "srun", "nvprof", "nsys", "setsid"),
+    *("timeout", "numactl", "taskset", "nvprof", "nsys", "setsid"),
 }
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
 _VARIABLE = re.compile(r"\"?\$\{?(\w+)\}?\"?$")
@@ -22,6 +25,10 @@ _PYTHON = re.compile(r"(?:\S*/)?python[\d.]*$|\"?\$\{?\w*python\w*\}?\"?$", re.I
 _PROGRAM = re.compile(r"(?:ba|z|k)?sh$|\"?\$\{?\w+|\S*\.(?:sh|bash)$")
 
 _COUNT = {"-np", "--np", "-n", "--n", "-c", "--num-proc"}
+_TASKS = {"-n", "--ntasks", "--ntasks-per-node"}
+_NODES = {"-N", "--nodes"}
+_JOINED = re.compile(r"-[nN]\d+$")
+_BATCH = re.compile(r"#SBATCH[ \t]+(-n|-N|--ntasks|--ntasks-per-node|--nodes)[ \t=]*(\d+)")
 _HOSTS = {"-H", "-host", "--host", "-hosts", "--hosts"}
 _HOST_FILES = {"-hostfile", "--hostfile", "-machinefile", "--machinefile", "-f"}
 _PAIRS = {"-mca", "--mca", "-gmca", "--gmca", "-genv", "--genv", "-env", "--env"}
@@ -32,6 +39,11 @@ _FLAGS = {
     *("--nooversubscribe", "-l", "-prepend-rank", "--bind-to-core", "--bind-to-socket", "--bynode"),
     *("--hierarchical-allreduce", "--disable-cache", "--check-build", "-cb", "--version", "--help"),
 }
+_WITHOUT_NPU = (
+    *("NCCL_", "CUDA_", "OMPI_", "HOROVOD_", "TF_XLA_FLAGS"),
+    "TF_ENABLE_AUTO_MIXED_PRECISION",
+)
+"""What variables start with that are not set for NPUs."""
 _HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\$\(hostname[^)]*\)|\$\{?HOSTNAME\}?)(?::.*)?$")
 
 
@@ -86,10 +98,11 @@ def find(script: Script) -> Iterator[Found]:
     """The launchers of a script, also those that it keeps in a variable to start with."""
     commands = list(script.commands())
     started = _started_variables(commands)
+    batch = script.comments(_BATCH)
     for command in commands:
         at = _launcher_at(command)
         if at is not None:
-            launch = read(command[at:])
+            launch = read(command[at:], batch)
             before = [word.text for word in command[_first(command) : at]]
             if not launch.is_start:  # mpirun --version
                 yield from _found(script, command[at], launch, _without_devices(before))
@@ -151,19 +164,32 @@ def _elsewhere(launch: Launch) -> str:
     return "".join(f" ({note})" for note in notes)
 
 
-def read(command: Sequence[Word]) -> Launch:
-    """A command whose first word is a launcher; without ``launcher`` where it starts no Python."""
+def read(command: Sequence[Word], batch: Sequence[Tuple[str, str]] = ()) -> Launch:
+    """A command whose first word is a launcher; without ``launcher`` where it starts no Python.
+
+    ``batch`` are the options that a job of Slurm has for all of its commands.
+    """
     match = _LAUNCHER.match(command[0].text)
     assert match is not None
     launch = Launch(match.group(1).partition(".")[0])
     program = _program(command)
     words = [word.text for word in command[1:program]]
+    is_slurm = launch.launcher == _SLURM
+    for option, value in batch if is_slurm else ():
+        _read_slurm(launch, option, value)
     position = 0
     while position < len(words) and words[position].startswith(("-", "$", '"$')):
         option, joined, value = words[position].partition("=")
+        if is_slurm and _JOINED.match(option):
+            option, joined, value = option[:2], "=", option[2:]
         values = [value] if joined else words[position + 1 :]
-        _read_option(launch, option, [*values, "", ""])
+        if is_slurm:
+            _read_slurm(launch, option, "".join(values[:1]))
+        else:
+            _read_option(launch, option, [*values, "", ""])
         position += 1 + (0 if joined else _arity(option, values))
+    if is_slurm and launch.processes in ("", "1") and not launch.is_elsewhere:
+        launch.launcher = ""  # one process, on a machine of the cluster
     if program is not None:
         _read_python(launch, [word.text for word in command[program:]])
     elif position >= len(words):
@@ -186,20 +212,27 @@ def _read_option(launch: Launch, option: str, values: Sequence[str]) -> None:
         launch.environment.append("=".join(values[:2]))
 
 
+def _read_slurm(launch: Launch, option: str, value: str) -> None:
+    if option in _TASKS:
+        launch.processes = value
+    elif option in _NODES and value != "1":
+        launch.host_file = f"{value} nodes"
+
+
 def _arity(option: str, following: Sequence[str]) -> int:
     """How many words an option takes; one that is not known takes what looks like a value."""
     if option in _FLAGS or option.startswith("$") or option.startswith('"$'):
         return 0
     if option in _PAIRS:
         return 2
-    takes = option in _COUNT | _HOSTS | _HOST_FILES
+    takes = option in _COUNT | _HOSTS | _HOST_FILES | _TASKS | _NODES
     return 1 if takes or not "".join(following[:1]).startswith(("-", "$", '"$')) else 0
 
 
 def _is_kept(variable: str) -> bool:
     """Whether a variable must be set by the new line: what is exported reaches it anyway."""
     name, _, value = variable.strip("\"'").partition("=")
-    return bool(value) and not name.startswith(("NCCL_", "CUDA_", "OMPI_", "HOROVOD_"))
+    return bool(value) and not name.startswith(_WITHOUT_NPU)
 
 
 def _program(command: Sequence[Word]) -> Optional[int]:
@@ -245,13 +278,11 @@ def _launcher_at(command: Command) -> Optional[int]:
         position += 1
     if position == len(command):
         return None
-    if _LAUNCHER.match(command[position].text):
-        return position
-    if command[position].text not in _WRAPPERS:
-        return None
-    return next(
-        (n for n in range(position + 1, len(command)) if _LAUNCHER.match(command[n].text)), None
-    )
+    launchers = [n for n in range(position, len(command)) if _LAUNCHER.match(command[n].text)]
+    if command[position].text in _WRAPPERS | {_SLURM}:
+        others = [n for n in launchers if command[n].text != _SLURM]
+        return next(iter(others or launchers), None)  # srun may start mpirun in turn
+    return position if position in launchers else None
 
 
 def _first(command: Command) -> int:
@@ -280,7 +311,8 @@ def _started_variables(commands: Sequence[Command]) -> Dict[str, int]:
 
 
 def _without_devices(words: Sequence[str]) -> List[str]:
-    return [word for word in words if not word.startswith("CUDA_VISIBLE_DEVICES=")]
+    dropped = ("CUDA_VISIBLE_DEVICES=", "TF_XLA_FLAGS=", "TF_ENABLE_AUTO_MIXED_PRECISION")
+    return [word for word in words if not word.startswith(dropped)]
 
 
 def _is_command(word: str) -> bool:

@@ -55,6 +55,11 @@ class Script:
         line = bisect_right(self._lines, start)
         return line, start - self._lines[line - 1] + 1
 
+    def comments(self, pattern: "re.Pattern[str]") -> List[Tuple[str, ...]]:
+        """What the groups of a pattern match on lines that it begins."""
+        lines = self._text.split("\n")
+        return [match.groups() for match in map(pattern.match, lines) if match]
+
     def commands(self) -> Iterator[Command]:
         """The commands in their order, each behind those that stand in its words."""
         return self._commands(0, len(self._text))

@@ -340,6 +340,16 @@ def test_shell_commands_are_looked_at(migrated):
         assert line in outcome.out
 
 
+def test_variables_of_a_notebook_with_and_without_a_sign(migrated):
+    text = notebook("%env TF_ENABLE_AUTO_MIXED_PRECISION 1\n%env A", "%set_env TF_XLA_FLAGS=--x")
+    _, outcome = migrated(text, "--format", "json", status=1)
+    found = json.loads(outcome.out)["findings"]
+    assert [(f["cell"], f["line"], f["code"]) for f in found] == [
+        (1, 1, "NPU481"),
+        (2, 1, "NPU482"),
+    ]
+
+
 def test_the_statement_on_the_line_of_a_magic_is_migrated(migrated):
     timed = (
         "if hvd.rank() == 0:\n  %time opt = hvd.DistributedOptimizer(opt)\n"

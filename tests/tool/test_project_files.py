@@ -62,6 +62,16 @@ def advice(text, name="train.sh"):
             "npu-run --rank-table FILE t.py "
             "(on each machine (hosts), with the job's rank table as FILE)",
         ),
+        ("bpslaunch python3 t.py --x", "npu-run -np N t.py --x (N is the number of NPUs)"),
+        ("srun -n 8 python t.py", "npu-run -np 8 t.py"),
+        ("srun --mpi=pmix -p gpu -n4 --gres gpu:4 python t.py", "npu-run -np 4 t.py"),
+        ("srun -n 1 mpirun -np 2 python t.py", "srun -n 1 npu-run -np 2 t.py"),
+        ("#SBATCH --ntasks=8\nsrun python t.py", "npu-run -np 8 t.py"),
+        (
+            "srun -N 2 --ntasks-per-node=8 python t.py",
+            "npu-run --rank-table FILE t.py "
+            "(on each machine (2 nodes), with the job's rank table as FILE)",
+        ),
         ("mpirun -np 4 python -m a.b --x", "npu-run -np 4 -m a.b --x"),
         ("horovodrun -np 2 python -u -m $M", "PYTHONUNBUFFERED=1 npu-run -np 2 -m $M"),
     ],
@@ -88,6 +98,13 @@ def test_the_line_that_takes_the_place_of_a_launcher(line, better):
         "usage='mpirun -np 2 python t.py'",
         "x=$((1 + 2)); y=${x#mpirun}",
         "npu-run -np 2 train.py",
+        "srun --gres=gpu:1 python t.py",
+        "srun -n 1 python t.py",
+        "srun -n 8 hostname",
+        "torchrun --nproc_per_node 2 t.py",
+        "TF_ENABLE_AUTO_MIXED_PRECISION=0 python t.py",
+        "echo $TF_ENABLE_AUTO_MIXED_PRECISION",
+        "unset TF_XLA_FLAGS",
         "CUDA_VISIBLE_DEVICES= python t.py",
         "CUDA_VISIBLE_DEVICES=-1 python t.py",
         "echo $CUDA_VISIBLE_DEVICES",
@@ -100,6 +117,13 @@ def test_the_line_that_takes_the_place_of_a_launcher(line, better):
 )
 def test_what_starts_nothing_on_gpus(text):
     assert examined("train.sh", text + "\n") == ()
+
+
+def test_the_new_line_switches_nothing_on_for_gpus():
+    line = "TF_ENABLE_AUTO_MIXED_PRECISION=1 mpirun -np 2 -x TF_XLA_FLAGS=$X -x A=1 python t.py"
+    found = {f.code: f.remedy for f in examined("train.sh", line)}
+    assert sorted(found) == ["NPU281", "NPU481", "NPU482"]
+    assert found["NPU281"] == "write: A=1 npu-run -np 2 t.py"
 
 
 def test_a_launcher_in_a_variable():
@@ -136,6 +160,39 @@ def test_a_whole_command_in_a_variable():
 def test_the_devices_of_a_line(line, remedy):
     (finding,) = examined("train.sh", line)
     assert (finding.code, finding.remedy) == ("NPU681", remedy)
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("t.sh", "export {}=1"),
+        ("t.sh", "{}=1 python t.py"),
+        ("t.sh", "export {}=$AMP"),
+        ("t.sh", "docker run -e {}=1 image"),
+        ("Dockerfile", "FROM scratch\nENV {}=1"),
+        ("Dockerfile", "FROM scratch\nENV {} 1"),
+        ("Dockerfile", "FROM scratch\nENV A=1 \\\n    {}=1"),
+        ("Makefile", "train:\n\t{}=1 python t.py"),
+        ("Makefile", "export {} := 1"),
+    ],
+)
+@pytest.mark.parametrize(
+    "variable, code, remedy",
+    [
+        (
+            "TF_ENABLE_AUTO_MIXED_PRECISION",
+            "NPU481",
+            "npu-migrate --precision-mode mixed_float16 --loss-scale dynamic",
+        ),
+        ("TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE", "NPU481", "--precision-mode"),
+        ("TF_ENABLE_AUTO_MIXED_PRECISION_LOSS_SCALING", "NPU481", "by npu-migrate --loss-scale"),
+        ("TF_XLA_FLAGS", "NPU482", "leave TF_XLA_FLAGS out"),
+    ],
+)
+def test_what_variables_switch_on(name, text, variable, code, remedy):
+    (finding,) = [f for f in examined(name, text.format(variable) + "\n") if f.code == code]
+    assert (finding.symbol, finding.status.value) == (variable, "manual")
+    assert remedy in finding.remedy
 
 
 def test_a_launcher_with_devices():
