@@ -132,7 +132,7 @@ def _as_shell(text: str) -> str:
 
 
 def _recipe(match: "re.Match[str]") -> str:
-    """A line of a Makefile, with what continues it: a recipe, an export, or nothing to the shell."""
+    """A line of a Makefile, with what continues it: a recipe or export, or nothing to the shell."""
     text = match.group()
     if _EXPORT.match(text):
         return re.sub(r"[ \t]*:?=[ \t]*", "=", text, count=1)

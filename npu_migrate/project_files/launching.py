@@ -164,7 +164,7 @@ def _elsewhere(launch: Launch) -> str:
     return "".join(f" ({note})" for note in notes)
 
 
-def read(command: Sequence[Word], batch: Sequence[Tuple[str, str]] = ()) -> Launch:
+def read(command: Sequence[Word], batch: Sequence[Tuple[str, ...]] = ()) -> Launch:
     """A command whose first word is a launcher; without ``launcher`` where it starts no Python.
 
     ``batch`` are the options that a job of Slurm has for all of its commands.
