@@ -15,6 +15,8 @@ the stand-in for the NPU.
 """
 
 import argparse
+import functools
+import importlib.util
 import io
 import json
 import os
@@ -156,8 +158,8 @@ def _of_programs(page: str) -> Iterator[Difference]:
             programs.append((block, None))
         elif block.kind == "output":
             programs[-1] = programs[-1][0], block
-    outputs = _outputs([program.text for program, _ in programs])
-    for (program, output), actual in zip(programs, outputs):
+    for program, output in programs:
+        actual = _outputs_of_pages()[program.text]
         if output is None:
             output = Block("output", "", "text", "", program.start + len(program.text))
         if not matches(output.text, actual):
@@ -172,11 +174,8 @@ def matches(shown: str, actual: str) -> bool:
 
 
 def is_tensorflow_here() -> bool:
-    try:
-        import tensorflow
-    except ImportError:
-        return False
-    return str(tensorflow.__version__).startswith("1.15.")
+    """Whether TensorFlow 1.15 is, which is for Python 3.7; to import it would take long."""
+    return sys.version_info < (3, 8) and importlib.util.find_spec("tensorflow") is not None
 
 
 @contextmanager
@@ -219,15 +218,15 @@ def _npu_run(arguments: List[str]) -> Tuple[str, int]:
     return "".join(lines) + (done.stderr if done.returncode else ""), done.returncode
 
 
-def _outputs(programs: List[str]) -> List[str]:
-    """What each program prints; all run in one process, since TensorFlow takes long to start."""
-    if not programs:
-        return []
+@functools.lru_cache(maxsize=None)
+def _outputs_of_pages() -> Dict[str, str]:
+    """What each program of the pages prints; in one process, for TensorFlow starts slowly."""
+    pages = written_pages().values()
+    programs = [block.text for page in pages for block in blocks(page) if block.is_program]
     done = _python([str(ROOT / "scripts" / "doc_examples.py"), "--programs"], json.dumps(programs))
     if done.returncode:
         raise RuntimeError(done.stderr)
-    outputs: List[str] = json.loads(done.stdout)
-    return outputs
+    return dict(zip(programs, json.loads(done.stdout)))
 
 
 def _run_programs(programs: List[str]) -> List[str]:
