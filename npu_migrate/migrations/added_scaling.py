@@ -7,8 +7,9 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.control_dependencies import MANAGER_NAME
 from npu_migrate.migrations.loss_scaling import LossScaling
-from npu_migrate.migrations.optimizers import COMPUTING, Optimizers, method
+from npu_migrate.migrations.optimizers import COMPUTING, Optimizers
 from npu_migrate.migrations.training_optimizers import KERAS, Training, TrainingOptimizers
+from npu_migrate.names import method_name
 from npu_migrate.plan import Edit, InsertStatements, ReplaceExpression, ReplaceStatement
 
 DYNAMIC = (
@@ -46,10 +47,7 @@ class AddedScaling:
     def _compiled(self) -> None:
         """``model.compile(optimizer=...)``: Keras trains by itself."""
         for call in self.index.calls:
-            if (
-                getattr(call.func, "attr", "") == "compile"
-                and not self.index.resolve(call.func).names
-            ):
+            if method_name(call) == "compile" and not self.index.resolve(call.func).names:
                 if argument(call, -1, "optimizer") is not None:
                     self.context.report("loss-scale-not-added", call, obstacle=KERAS)
 
@@ -121,7 +119,7 @@ class AddedScaling:
         """Take from the optimizer what ``tf.gradients`` gave, where it is made before."""
         for use in training.uses:
             given = argument(use, 0, "grads_and_vars")
-            if given is None or not training.name or method(use) != "apply_gradients":
+            if given is None or not training.name or method_name(use) != "apply_gradients":
                 continue
             for call in self.optimizers.derives_from(given, (vocabulary.GRADIENTS,), COMPUTING):
                 taken = self.optimizers.is_wrap(call, (vocabulary.GRADIENTS,))

@@ -7,11 +7,11 @@ loses its remainder, since its metrics would change.
 import ast
 from typing import Dict, Optional, Tuple
 
-from npu_migrate.migrations.context import Context, argument, unpacks
+from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.migrations.datasets import Certainty, Datasets
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.purposes import BY_NAME, OTHER, TRAINING, Purposes
-from npu_migrate.names import literal
+from npu_migrate.names import literal, method_name
 from npu_migrate.plan import Argument, EditCall, Status
 
 RULE = "static-batch"
@@ -41,7 +41,7 @@ class _Batches:
     def look_at(self, call: ast.Call) -> None:
         """Judge one call that may batch."""
         names = self._context.index.resolve(call.func).names
-        method = getattr(call.func, "attr", "")
+        method = method_name(call)
         if any(name in self._context.rules[RULE].match for name in names):
             self._judge(call, "map_and_batch", self._applied_to(call), Certainty.YES)
         elif not names and method in ("batch", "padded_batch"):
@@ -100,9 +100,8 @@ class _Batches:
         self, call: ast.Call, method: str, value: Value, fate: str, assumed: bool = False
     ) -> None:
         code, parts = value
-        named = any(keyword.arg == "drop_remainder" for keyword in call.keywords)
-        is_positional = not named and len(call.args) > POSITIONS[method]
-        at = POSITIONS[method] if is_positional else "drop_remainder"
+        present = argument(call, POSITIONS[method], "drop_remainder")
+        at = place_of(call, present) if present is not None else "drop_remainder"
         edit = EditCall(call, arguments=(Argument(at, code, parts=parts),))
         self._context.report(RULE, call, edit, symbol=method, fate=fate, assumed=assumed)
 

@@ -6,7 +6,7 @@ from typing import Optional, Union
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.paths import arm
-from npu_migrate.names import Binding, Index, dotted, leaves, literal
+from npu_migrate.names import Binding, Index, dotted, key_of, leaves, literal
 
 
 def never_taken(index: Index, node: ast.AST) -> bool:
@@ -63,8 +63,7 @@ def _is_false(index: Index, test: Union[ast.expr, Binding]) -> bool:
             return True
         return dotted(test.func).endswith(".get") and _is_use_tpu(*test.args[:1])
     if isinstance(test, ast.Subscript):
-        key = test.slice
-        return _is_use_tpu(key if isinstance(key, ast.expr) else getattr(key, "value", key))
+        return _is_use_tpu(key_of(test))
     return dotted(test).rpartition(".")[2] == "use_tpu"
 
 

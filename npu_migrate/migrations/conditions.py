@@ -7,7 +7,18 @@ from typing import Dict, FrozenSet, Iterator, List, Optional, Tuple
 from npu_migrate.facts import Condition, Reference
 from npu_migrate.migrations.context import argument
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import FUNCTIONS, Binding, Index, Scope, dotted, literal, parameters
+from npu_migrate.names import (
+    FUNCTIONS,
+    Binding,
+    FunctionNode,
+    Index,
+    Scope,
+    defaults_of,
+    dotted,
+    key_of,
+    literal,
+    parameters,
+)
 
 MODES = "tensorflow.estimator.ModeKeys."
 COMPARISONS = {
@@ -127,8 +138,7 @@ class Conditions:
         if isinstance(node, ast.Attribute):
             return f"{self._text(node.value, references, depth)}.{node.attr}"
         if isinstance(node, ast.Subscript):
-            key = getattr(node.slice, "value", node.slice)
-            key = key if isinstance(key, str) else literal(key)
+            key = literal(key_of(node))
             if isinstance(key, str):
                 return f"{self._text(node.value, references, depth)}[{key!r}]"
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -180,7 +190,7 @@ class Conditions:
         found = []
         for call in self.optimizers.callers(binding.scope.qualname):
             value = argument(call, reference.position, binding.name)
-            value = value if value is not None else _default(function, binding.name)
+            value = value if value is not None else defaults_of(function).get(binding.name)
             if value is None:
                 raise NotTold
             found.append(value)
@@ -279,27 +289,15 @@ def all_of(conditions: List[Condition]) -> Condition:
     return Condition(" and ".join(texts), tuple(references))
 
 
-def _of_parameter(index: Index, function: ast.AST, binding: Binding) -> Reference:
+def _of_parameter(index: Index, function: FunctionNode, binding: Binding) -> Reference:
     names = parameters(function)
-    offset = 1 if isinstance(index.parents.get(function), ast.ClassDef) else 0
-    position = names.index(binding.name) - offset if binding.name in names else -1
+    position = (
+        names.index(binding.name) - index.is_method(function) if binding.name in names else -1
+    )
     qualname = binding.scope.qualname
-    value = _default(function, binding.name)
+    value = defaults_of(function).get(binding.name)
     default = repr(literal(value)) if value is not None else ""
     return Reference(f"{qualname}({binding.name})", qualname, position, binding.name, default)
-
-
-def _default(function: ast.AST, name: str) -> Optional[ast.expr]:
-    """The default of a parameter."""
-    arguments: ast.arguments = function.args  # type: ignore[attr-defined]
-    names = parameters(function)
-    if name in names:
-        position = names.index(name) - (len(names) - len(arguments.defaults))
-        return arguments.defaults[position] if position >= 0 else None
-    for given, default in zip(arguments.kwonlyargs, arguments.kw_defaults):
-        if given.arg == name:
-            return default
-    return None
 
 
 def _is_chain(node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ from typing import List, Optional
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import FUNCTIONS, Index
+from npu_migrate.names import FUNCTIONS, Index, arguments_of
 
 
 class Conds:
@@ -32,7 +32,7 @@ class Conds:
     def branches(self, cond: ast.Call) -> List[ast.expr]:
         """The functions of which one runs."""
         if self.index.resolve(cond.func).sole != vocabulary.COND:
-            values = [*cond.args, *(keyword.value for keyword in cond.keywords)]
+            values = arguments_of(cond)
             return [n for v in values for n in ast.walk(v) if isinstance(n, (ast.Lambda, ast.Name))]
         branches = [argument(cond, 1, "true_fn", "fn1"), argument(cond, 2, "false_fn", "fn2")]
         return [branch for branch in branches if branch is not None]

@@ -10,7 +10,7 @@ from typing import Dict, List, Optional, Set, Tuple
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import FUNCTIONS, WITHS, Index, is_none
+from npu_migrate.names import FUNCTIONS, WITHS, Index, arguments_of, is_none, method_name
 from npu_migrate.plan import (
     Edit,
     InsertStatements,
@@ -53,7 +53,7 @@ class ControlDependencies:
             isinstance(producer, ast.Call)
             and (
                 self.context.calls_to(producer, vocabulary.CONTROL_DEPENDENCIES)
-                or getattr(producer.func, "attr", "") == "control_dependencies"
+                or method_name(producer) == "control_dependencies"
             )
             for producer in self.index.producers(node)
         )
@@ -152,7 +152,7 @@ class ControlDependencies:
         if block is None:
             return True
         bound = self._bound_in(block)
-        values = [*call.args, *(keyword.value for keyword in call.keywords)]
+        values = arguments_of(call)
         return not any(
             isinstance(name, ast.Name) and name.id in bound
             for value in values

@@ -15,6 +15,7 @@ from npu_migrate.names import (
     LOOPS,
     Binding,
     FunctionNode,
+    defaults_of,
     dotted,
     is_none,
     literal,
@@ -223,7 +224,7 @@ class Devices:
         if function is None:
             return False
         names = parameters(function)
-        if isinstance(self.index.parents[function], ast.ClassDef):
+        if self.index.is_method(function):
             names = names[1:]
         for name in names + [a.arg for a in function.args.kwonlyargs]:
             position = names.index(name) if name in names else -1
@@ -235,10 +236,7 @@ class Devices:
         self, function: FunctionNode, node: ast.AST, seen: FrozenSet[ast.AST]
     ) -> bool:
         """Whether the parameter that a value is the default of goes nowhere else."""
-        arguments = function.args
-        defaults = list(zip(reversed(parameters(function)), reversed(arguments.defaults)))
-        defaults += [(a.arg, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults) if d]
-        names = [name for name, default in defaults if default is node]
+        names = [name for name, default in defaults_of(function).items() if default is node]
         return bool(names) and self._parameter_is_placed(function, names[0], seen)
 
     def _parameter_is_placed(self, function: ast.AST, name: str, seen: FrozenSet[ast.AST]) -> bool:
@@ -357,12 +355,10 @@ class Devices:
         return not self._is_function(producer)
 
     def _has_no_default(self, binding: Binding) -> bool:
-        arguments = getattr(binding.scope.node, "args", None)
-        if arguments is None:
+        function = binding.scope.node
+        if not isinstance(function, (*FUNCTIONS, ast.Lambda)):
             return True
-        optional = len(arguments.defaults)
-        names = parameters(binding.scope.node)
-        return binding.name in names[: len(names) - optional]
+        return defaults_of(function).get(binding.name, function) is None
 
     def _is_function(self, node: ast.expr) -> bool:
         names = self.index.resolve(node).names

@@ -4,7 +4,7 @@ import ast
 from decimal import Decimal
 from typing import FrozenSet, List, Optional, Union
 
-from npu_migrate.migrations.context import Context, argument, unpacks
+from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.names import is_none, literal
 from npu_migrate.plan import AddImport, Argument, EditCall, Status
 
@@ -77,7 +77,7 @@ def _change(call: ast.Call, takes_rate: bool) -> Optional[List[Argument]]:
         return [Argument("rate")] if is_none(rate) else None
     if rate is None or is_none(rate):
         return None
-    at = "rate" if rate not in call.args else 1
+    at = place_of(call, rate)
     nothing = [Argument("keep_prob")] if kept is not None else []
     return [*nothing, _keeping(at, rate)]
 

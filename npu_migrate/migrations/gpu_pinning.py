@@ -8,7 +8,7 @@ import ast
 from typing import Container, Dict, Iterator, List, NamedTuple, Optional
 
 from npu_migrate.migrations.context import Context, argument
-from npu_migrate.names import dotted, literal
+from npu_migrate.names import dotted, key_of, literal
 from npu_migrate.plan import Argument, Edit, EditCall, RemoveStatement, Status
 
 ENVIRONMENT = "CUDA_VISIBLE_DEVICES"
@@ -129,8 +129,7 @@ class GpuPinning:
         return False
 
     def _is_key(self, target: ast.Subscript, name: ast.expr) -> bool:
-        key = getattr(target.slice, "value", None) if _is_index(target.slice) else target.slice
-        return key is name and self.context.is_named(target.value, ("os.environ",))
+        return key_of(target) is name and self.context.is_named(target.value, ("os.environ",))
 
     def _hides_all(self, statement: ast.stmt) -> bool:
         value = getattr(statement, "value", None)
@@ -283,8 +282,3 @@ class GpuPinning:
             if isinstance(ancestor, (ast.If, ast.IfExp)):
                 return any(literal(node) in DATA_FORMATS for node in ast.walk(ancestor))
         return False
-
-
-def _is_index(node: ast.AST) -> bool:
-    """Whether a node is the ``Index`` that wraps a key before Python 3.9."""
-    return type(node).__name__ == "Index"

@@ -7,7 +7,7 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.hand_scaling import HandScaling
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import dotted
+from npu_migrate.names import dotted, method_name
 from npu_migrate.plan import ReplaceExpression
 
 MAKERS = ("gradients", "gradient", "compute_gradients")
@@ -35,7 +35,7 @@ class Gradients:
         return [
             use
             for use in self.optimizers.uses()
-            if getattr(use.func, "attr", "") == "apply_gradients"
+            if method_name(use) == "apply_gradients"
             and self.optimizers.scalings(self.optimizers.receiver(use))
         ]
 
@@ -89,7 +89,7 @@ class Gradients:
 
     def _is_scaled(self, call: ast.Call) -> bool:
         """Whether a call is ``compute_gradients`` of an optimizer that scales the loss."""
-        if getattr(call.func, "attr", "") != "compute_gradients":
+        if method_name(call) != "compute_gradients":
             return False
         receiver = self.optimizers.receiver(call)
         origins = self.optimizers.origins(receiver)

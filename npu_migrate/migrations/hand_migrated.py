@@ -6,7 +6,7 @@ from typing import List, Set
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import FUNCTIONS, dotted, literal
+from npu_migrate.names import FUNCTIONS, dotted, literal, method_name
 
 
 class HandMigrated:
@@ -88,7 +88,7 @@ class HandMigrated:
             if self.optimizers.always_scaled(inner):
                 self.context.report("scaled-twice", call)
             if any(
-                isinstance(p, ast.Call) and getattr(p.func, "attr", "") in ("minimize",)
+                isinstance(p, ast.Call) and method_name(p) in ("minimize",)
                 for p in self.optimizers.producers(inner)
             ):
                 self.context.report("wraps-an-operation", call)

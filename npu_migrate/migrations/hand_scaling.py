@@ -6,7 +6,7 @@ from typing import Collection, Dict, Iterator, Optional
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument, same
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import Binding, Index, dotted, literal
+from npu_migrate.names import Binding, Index, dotted, literal, method_name
 
 _MODULES = ("tensorflow", "tensorflow.math")
 _PRODUCTS = ("multiply", "scalar_mul")
@@ -40,7 +40,7 @@ class HandScaling:
 
     def _gives_gradients(self, call: ast.Call) -> bool:
         named = vocabulary.GRADIENTS in self.index.resolve(call.func).names
-        return named or getattr(call.func, "attr", "") == "compute_gradients"
+        return named or method_name(call) == "compute_gradients"
 
     def _factors(self, loss: Optional[ast.expr]) -> Iterator[ast.expr]:
         """``loss`` and ``s`` of ``loss * s``, ``loss *= s`` or ``tf.multiply(loss, s)``."""

@@ -3,7 +3,7 @@
 import ast
 from typing import Dict, Iterator, List, Optional, Set
 
-from npu_migrate.names import Index
+from npu_migrate.names import Index, arguments_of, last_name
 
 CALLERS = frozenset(
     (
@@ -42,9 +42,9 @@ class Host:
 
     def _handed_over(self) -> Iterator[ast.AST]:
         for call in self.index.calls:
-            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            name = last_name(call.func)
             if name in CALLERS and "builtins." + name not in self.index.resolve(call.func).names:
-                for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                for value in arguments_of(call):
                     yield from self._functions_of(value)
 
     def _functions_of(self, value: ast.expr) -> Iterator[ast.AST]:

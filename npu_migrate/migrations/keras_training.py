@@ -4,7 +4,7 @@ import ast
 from typing import Collection, Dict, FrozenSet, List, Optional, Set
 
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import Binding, Index, dotted
+from npu_migrate.names import Binding, Index, dotted, method_name
 
 KERAS = "tensorflow.keras."
 TRAINING = ("fit", "fit_generator", "train_on_batch")
@@ -24,7 +24,7 @@ class KerasTraining:
         self.optimizers = optimizers
         self.calls: Dict[ast.Call, bool] = {}
         """Calls that train -> whether that is assumed, since the model can't be resolved."""
-        fits = [call for call in index.calls if _method(call) in TRAINING]
+        fits = [call for call in index.calls if method_name(call) in TRAINING]
         if not fits or not any(map(self.is_keras, index.chains)):
             return
         for call in fits:
@@ -113,19 +113,15 @@ class KerasTraining:
         return False
 
     def _looks_like_keras(self, call: ast.Call) -> bool:
-        if _method(call) in ONLY_KERAS or KEYWORDS & {keyword.arg for keyword in call.keywords}:
+        if method_name(call) in ONLY_KERAS or KEYWORDS & {keyword.arg for keyword in call.keywords}:
             return True
         name = dotted(_receiver(call))
         return bool(name) and any(
-            _method(other) == "compile"
+            method_name(other) == "compile"
             and dotted(_receiver(other)) == name
             and COMPILING & {keyword.arg for keyword in other.keywords}
             for other in self.index.calls
         )
-
-
-def _method(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def _receiver(call: ast.Call) -> ast.expr:

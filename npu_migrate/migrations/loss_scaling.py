@@ -8,13 +8,13 @@ import ast
 from typing import List, Optional, Sequence, Tuple
 
 from npu_migrate.migrations import nesting, precision, vocabulary
-from npu_migrate.migrations.context import Context, argument
+from npu_migrate.migrations.context import Context, argument, place_of
 from npu_migrate.migrations.control_dependencies import MANAGER_NAME, ControlDependencies
 from npu_migrate.migrations.managers import Managers
 from npu_migrate.migrations.nesting import Nesting
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.verdicts import RULES, Verdicts
-from npu_migrate.names import LOOPS, dotted
+from npu_migrate.names import LOOPS, arguments_of, dotted
 from npu_migrate.plan import Argument, Edit, EditCall, ReplaceStatement, Status
 
 STRICTER = (
@@ -178,7 +178,8 @@ class LossScaling:
     def _argument_inside(self, wrap: ast.Call, code: str) -> Argument:
         """The change of the inner optimizer, wherever the call has it."""
         inner = self.optimizers.inner(wrap)
-        return Argument(next((k.arg for k in wrap.keywords if k.value is inner and k.arg), 0), code)
+        assert inner is not None
+        return Argument(place_of(wrap, inner), code)
 
     # The guide's form: a statement for each of one and several ranks --------------------------
 
@@ -201,7 +202,7 @@ class LossScaling:
         target = dotted(statement.targets[0])
         if len(statement.targets) != 1 or not target:
             return False
-        given = [*wrap.args, *(keyword.value for keyword in wrap.keywords)]
+        given = arguments_of(wrap)
         others = [a for a in given if a is not self.optimizers.inner(wrap)]
         return target not in {dotted(node) for other in others for node in ast.walk(other)}
 

@@ -24,7 +24,7 @@ from typing import (
 from npu_migrate.facts import ScalingFunction
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument
-from npu_migrate.names import FUNCTIONS, Binding, Index, dotted, parameters
+from npu_migrate.names import FUNCTIONS, Binding, Index, dotted, method_name, parameters
 
 Producer = Union[ast.expr, Binding]
 
@@ -93,8 +93,8 @@ class Optimizers:
         position = names.index(binding.name) if binding.name in names else -1
         found = []
         for call in self.callers(binding.scope.qualname):
-            offset = 1 if isinstance(self.index.parents.get(function), ast.ClassDef) else 0
-            value = argument(call, position - offset, binding.name)
+            bound = self.index.is_method(function)
+            value = argument(call, position - bound, binding.name)
             if value is not None:
                 found.append(value)
         return found
@@ -149,7 +149,9 @@ class Optimizers:
 
     def may_distribute(self, call: ast.Call) -> bool:
         """Whether a call looks like Horovod's wrap, though its receiver can't be resolved."""
-        return method(call) == "DistributedOptimizer" and not self.index.resolve(call.func).names
+        return (
+            method_name(call) == "DistributedOptimizer" and not self.index.resolve(call.func).names
+        )
 
     def _descend(self, node: ast.expr, found: Dict[ast.Call, None], others: Set[Producer]) -> None:
         for producer in self.producers(node):
@@ -243,7 +245,7 @@ class Optimizers:
         """Whether gradients are reduced over ranks on their way to some of the uses."""
         for use in uses:
             gradients = argument(use, 0, "grads_and_vars")
-            if gradients is None or method(use) != "apply_gradients":
+            if gradients is None or method_name(use) != "apply_gradients":
                 continue
             found = self.derives_from(gradients, vocabulary.ALLREDUCES, COMPUTING)
             if any(self.is_wrap(call, vocabulary.ALLREDUCES) for call in found):
@@ -273,7 +275,7 @@ class Optimizers:
             seen.add(current)
             for inner in _walk_to(current, found):
                 if isinstance(inner, ast.Call):
-                    if self.is_wrap(inner, names) or method(inner) in methods:
+                    if self.is_wrap(inner, names) or method_name(inner) in methods:
                         found[inner] = None
                 if isinstance(inner, (ast.Name, ast.Attribute)):
                     pending += self._sources(inner)
@@ -308,8 +310,3 @@ def _walk_to(node: ast.AST, found: Mapping[ast.Call, None]) -> Iterator[ast.AST]
         yield current
         if current not in found:
             pending += ast.iter_child_nodes(current)
-
-
-def method(call: ast.Call) -> str:
-    """The name of the method that a call is one of."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""

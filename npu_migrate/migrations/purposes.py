@@ -10,7 +10,17 @@ from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from npu_migrate.migrations.known_failures.pipelines import METHODS
 from npu_migrate.migrations.paths import arm
-from npu_migrate.names import FUNCTIONS, FunctionNode, Index, leaves, literal
+from npu_migrate.names import (
+    FUNCTIONS,
+    FunctionNode,
+    Index,
+    defaults_of,
+    key_of,
+    last_name,
+    leaves,
+    literal,
+    method_name,
+)
 
 TRAINING, OTHER, UNKNOWN = "training", "evaluation", "unknown"
 BY_NAME = "by name"
@@ -83,7 +93,7 @@ class Purposes:
         if not isinstance(call, ast.Call):
             return {UNKNOWN}
         names = self.index.resolve(call.func).names
-        last = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        last = last_name(call.func)
         if last in _CONSUMERS:
             return {_CONSUMERS[last]}
         passes = last in _PASSING or "functools.partial" in names
@@ -93,7 +103,7 @@ class Purposes:
 
     def _assigned(self, statement: ast.Assign, seen: Set[ast.AST]) -> Set[str]:
         """What a variable is for: by its uses, and by what it is called."""
-        names = [getattr(target, "attr", getattr(target, "id", "")) for target in statement.targets]
+        names = [last_name(target) for target in statement.targets]
         return _with_name(self._used(statement, seen), names[0])
 
     def _used(self, statement: ast.stmt, seen: Set[ast.AST]) -> Set[str]:
@@ -171,7 +181,7 @@ class Purposes:
     def flag(self, node: ast.AST) -> Optional[Tuple[str, Dict[str, ast.expr]]]:
         """Code for whether it is training, that may stand at a node; with parts of the file."""
         for function in self._functions(node):
-            for name, default in _parameters(function):
+            for name, default in defaults_of(function).items():
                 certain = name.startswith("is_") or isinstance(literal(default), bool)
                 if name in FLAGS and certain and self._is_parameter(name, function, node):
                     return name, {}
@@ -226,19 +236,9 @@ def _with_name(found: Set[str], name: str) -> Set[str]:
 def _last(test: ast.expr) -> str:
     """The last name of ``params.is_training``, ``self._is_training``, ``params['is_training']``."""
     if isinstance(test, ast.Subscript):
-        key = test.slice
-        name = literal(key if isinstance(key, ast.expr) else getattr(key, "value", None))
-    elif isinstance(test, ast.Call) and getattr(test.func, "attr", "") == "get" and test.args:
+        name = literal(key_of(test))
+    elif isinstance(test, ast.Call) and method_name(test) == "get" and test.args:
         name = literal(test.args[0])
     else:
-        name = getattr(test, "attr", getattr(test, "id", ""))
+        name = last_name(test)
     return name.lstrip("_").lower() if isinstance(name, str) else ""
-
-
-def _parameters(function: FunctionNode) -> Iterator[Tuple[str, Optional[ast.expr]]]:
-    """The parameters of a function, with their defaults."""
-    arguments = function.args
-    plain = [*getattr(arguments, "posonlyargs", []), *arguments.args]
-    defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
-    yield from zip((a.arg for a in plain), defaults)
-    yield from zip((a.arg for a in arguments.kwonlyargs), arguments.kw_defaults)

@@ -4,7 +4,7 @@ import ast
 from typing import Mapping, NamedTuple, Optional
 
 from npu_migrate.migrations import precision, vocabulary
-from npu_migrate.migrations.context import Context, argument, unpacks
+from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.migrations.estimator_classes import CONFIG_AT
 from npu_migrate.migrations.npu_configs import NpuConfigs
 from npu_migrate.migrations.optimizers import Optimizers
@@ -137,11 +137,11 @@ class Sessions:
         if given is not None and self.configs.is_npu(given):
             self._precision_asked_for(call, given, symbol)
             return
-        at = next((k.arg for k in call.keywords if k.value is given and k.arg), maker.position)
         if given is None:
             change = Argument(maker.keyword, self._config("", call))
         else:
-            change = Argument(at, self._config("" if is_none(given) else "$it", call))
+            code = self._config("" if is_none(given) else "$it", call)
+            change = Argument(place_of(call, given), code)
         self.context.report(
             "session-config", call, EditCall(call, "", (change,)), symbol=symbol, assumed=assumed
         )
@@ -166,11 +166,7 @@ class Sessions:
         """A session that runs on the NPU already gets the precision that was asked for."""
         if not self.context.precision_mode or precision.is_set(self.context, given):
             return
-        at = next((k.arg for k in call.keywords if k.value is given and k.arg), None)
-        change = Argument(
-            at if at is not None else call.args.index(given),
-            precision.around(self.context, "$it", call),
-        )
+        change = Argument(place_of(call, given), precision.around(self.context, "$it", call))
         self.context.report("session-config", call, EditCall(call, "", (change,)), symbol=symbol)
 
     def _monitored(self, call: ast.Call, assumed: bool) -> None:

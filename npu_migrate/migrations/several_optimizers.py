@@ -7,7 +7,7 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import APPLYING, Optimizers
 from npu_migrate.migrations.paths import Paths
-from npu_migrate.names import WITHS, dotted
+from npu_migrate.names import WITHS, dotted, method_name
 
 
 class SeveralOptimizers:
@@ -83,7 +83,7 @@ class SeveralOptimizers:
         return [[*found, use] for use in inside] if found else []
 
     def _run_together(self, call: ast.Call) -> List[ast.expr]:
-        is_run = getattr(call.func, "attr", "") == "run" and bool(call.args)
+        is_run = method_name(call) == "run" and bool(call.args)
         is_group = self.context.is_named(call.func, (vocabulary.GROUP,))
         if not is_run and not is_group:
             return []

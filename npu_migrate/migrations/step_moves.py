@@ -9,7 +9,7 @@ from npu_migrate.migrations.conds import Conds
 from npu_migrate.migrations.context import argument, same, unpacks
 from npu_migrate.migrations.optimizers import APPLYING, Optimizers
 from npu_migrate.migrations.steps import Move, Steps, handed_step
-from npu_migrate.names import LOOPS, WITHS, Index, dotted, literal
+from npu_migrate.names import LOOPS, WITHS, Index, dotted, literal, method_name
 from npu_migrate.plan import DropElement, Edit, ReplaceExpression, ReplaceStatement
 
 TENSORFLOW = "@tf"
@@ -266,7 +266,7 @@ class StepMoves:
             return self._out_of_statement(node, parent)
         if isinstance(parent, (ast.List, ast.Tuple)):
             return self._out_of_list(node, parent)
-        if isinstance(parent, ast.Call) and getattr(parent.func, "attr", "") == "append":
+        if isinstance(parent, ast.Call) and method_name(parent) == "append":
             statement = self.index.parents[parent]
             if isinstance(statement, ast.Expr):
                 return TakenOut(removed=(statement,))
@@ -325,7 +325,7 @@ class StepMoves:
             names = self.index.resolve(producer.func).names
             if any("collection" in name for name in names):
                 return False
-            method = getattr(producer.func, "attr", "")
+            method = method_name(producer)
             if not names and method not in (*APPLYING, "assign", "assign_add"):
                 return False
         return True
@@ -430,7 +430,7 @@ class StepMoves:
             if sole == vocabulary.CONTROL_DEPENDENCIES and others:
                 return TakenOut(edits=(DropElement(node),), gone=(node,))
             statement = self.index.parents[holder]
-            if getattr(holder.func, "attr", "") == "extend" and isinstance(statement, ast.Expr):
+            if method_name(holder) == "extend" and isinstance(statement, ast.Expr):
                 if others:
                     return TakenOut(edits=(DropElement(node),), gone=(node,))
                 return TakenOut(removed=(statement,))

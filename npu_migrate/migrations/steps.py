@@ -18,9 +18,11 @@ from npu_migrate.names import (
     WITHS,
     FunctionNode,
     Index,
+    arguments_of,
     dotted,
     is_none,
     literal,
+    method_name,
     parameters,
 )
 
@@ -115,7 +117,7 @@ class Steps:
         if value is None:
             return ""
         names = self.index.resolve(call.func).names
-        method = getattr(call.func, "attr", "")
+        method = method_name(call)
         if vocabulary.ASSIGN_ADD in names or (method == "assign_add" and not names):
             return "one" if self._is_one(value) else "other"
         if vocabulary.ASSIGN not in names and method != "assign":
@@ -280,7 +282,7 @@ class Steps:
                 continue
             if not self.index.inside(name, function):
                 continue
-            if getattr(call.func, "attr", "") == "apply_gradients":
+            if method_name(call) == "apply_gradients":
                 continue
             names = self.index.resolve(call.func).names
             if not names or not all(n.startswith(("tensorflow.", "builtins.")) for n in names):
@@ -354,7 +356,7 @@ class Steps:
         return list(found)
 
     def _hands(self, call: ast.Call, step: str, rest: str, keywords: str) -> bool:
-        for value in call.args + [keyword.value for keyword in call.keywords]:
+        for value in arguments_of(call):
             if isinstance(value, ast.Starred):
                 value = value.value
             name = dotted(value)
@@ -393,7 +395,7 @@ class Steps:
             return False
         holder: ast.AST = parent.value if isinstance(parent, ast.keyword) else parent
         call = self.index.parents[parent] if isinstance(parent, ast.keyword) else parent
-        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "apply_gradients":
+        if isinstance(call, ast.Call) and method_name(call) == "apply_gradients":
             return False
         return not isinstance(holder, ast.FormattedValue)
 

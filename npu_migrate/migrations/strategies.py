@@ -11,7 +11,7 @@ from typing import List
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, unpacks
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import dotted
+from npu_migrate.names import arguments_of, dotted, method_name
 from npu_migrate.plan import Argument, EditCall, RemoveStatement
 
 RULE = "distribution-strategy"
@@ -57,7 +57,7 @@ def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
         edit = EditCall(call, context.local(vocabulary.STRATEGY, call), tuple(arguments))
         notes = _replicas(context, optimizers, call) + _iterators(context, optimizers, call)
         if context.report(RULE, call, edit, strategy=name, notes=notes):
-            for value in [call.func, *call.args, *(k.value for k in call.keywords)]:
+            for value in [call.func, *arguments_of(call)]:
                 context.discard(value)
 
 
@@ -113,7 +113,7 @@ def _is_used(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:
 def _trains_by_keras(context: Context) -> bool:
     """Whether the file compiles a model."""
     return any(
-        getattr(call.func, "attr", "") == "compile" and not context.index.resolve(call.func).names
+        method_name(call) == "compile" and not context.index.resolve(call.func).names
         for call in context.index.calls
     )
 
@@ -152,8 +152,6 @@ def _iterators(context: Context, optimizers: Optimizers, call: ast.Call) -> str:
         for name in WHOLE
         if name in made
     ]
-    if SHARDED in made and any(
-        getattr(other.func, "attr", "") == "initialize" for other in context.index.calls
-    ):
+    if SHARDED in made and any(method_name(other) == "initialize" for other in context.index.calls):
         notes.append("; an iterator of its data has initializer in place of initialize()")
     return "".join(notes)

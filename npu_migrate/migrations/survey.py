@@ -27,14 +27,7 @@ from npu_migrate.migrations.signs import Text
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Behaviour, Steps
 from npu_migrate.migrations.training_optimizers import TrainingOptimizers
-from npu_migrate.names import (
-    FUNCTIONS,
-    Binding,
-    Index,
-    dotted,
-    exports,
-    parameters,
-)
+from npu_migrate.names import FUNCTIONS, Binding, Index, arguments_of, dotted, exports, parameters
 
 
 def name_facts(index: Index, text: Text, with_horovod: bool, trains: bool) -> NameFacts:
@@ -190,7 +183,7 @@ def origin_facts(optimizers: Optimizers, use: ast.Call) -> List[OriginFacts]:
     for origin in optimizers.origins(optimizers.receiver(use)):
         inside: Tuple[str, ...] = ()
         if isinstance(origin.node, ast.Call):
-            handed = [*origin.node.args, *(k.value for k in origin.node.keywords)]
+            handed = arguments_of(origin.node)
             names = [o.name for value in handed for o in optimizers.origins(value) if o.name]
             inside = tuple(dict.fromkeys(names))
         found.append(OriginFacts(origin.name, inside))
@@ -227,8 +220,8 @@ def _call_facts(index: Index) -> List[CallFacts]:
             continue
         function = index.function_called(call)
         if function is not None:
-            is_method = isinstance(index.parents.get(function), ast.ClassDef)
-            found.append(CallFacts(index.qualname(function), int(is_method), tuple(handed)))
+            bound = int(index.is_method(function))
+            found.append(CallFacts(index.qualname(function), bound, tuple(handed)))
             continue
         for name in sorted(index.resolve(call.func).names):
             if name.startswith(":"):

@@ -14,7 +14,17 @@ from npu_migrate.migrations.context import argument
 from npu_migrate.migrations.control_dependencies import evaluated_once
 from npu_migrate.migrations.distribution import beyond_the_adapter
 from npu_migrate.migrations.optimizers import COMPUTING, Optimizers, Origin
-from npu_migrate.names import FUNCTIONS, LOOPS, WITHS, Binding, Index, dotted, leaves, literal
+from npu_migrate.names import (
+    FUNCTIONS,
+    LOOPS,
+    WITHS,
+    Binding,
+    Index,
+    dotted,
+    leaves,
+    literal,
+    method_name,
+)
 
 KERAS = "a Keras optimizer can't be wrapped under TensorFlow 1.15"
 UNKNOWN = "what optimizer this is can't be seen here"
@@ -240,7 +250,7 @@ class TrainingOptimizers:
 
     def _has_graphs(self) -> bool:
         """Whether the file makes graphs of its own, so that methods may build in several."""
-        return any(getattr(call.func, "attr", "") == "as_default" for call in self.index.calls)
+        return any(method_name(call) == "as_default" for call in self.index.calls)
 
     def _behind(
         self, root: ast.expr, statements: Sequence[ast.stmt], roots: Sequence[ast.expr]

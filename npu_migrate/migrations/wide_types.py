@@ -5,7 +5,7 @@ from typing import Iterator, Set, Tuple
 
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.host import Host
-from npu_migrate.names import literal
+from npu_migrate.names import arguments_of, literal
 
 WIDE = ("float64", "double", "complex64", "complex128")
 OF_TENSORFLOW = frozenset("tensorflow." + name for name in WIDE)
@@ -66,7 +66,7 @@ def _wide_type(context: Context, call: ast.Call) -> Tuple[str, bool]:
 
 def _types(context: Context, call: ast.Call) -> Iterator[Tuple[str, bool]]:
     """The arguments that are, or may be, such a type."""
-    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+    for value in arguments_of(call):
         items = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
         for item in items:
             names = context.index.resolve(item).names

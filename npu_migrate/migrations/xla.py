@@ -3,7 +3,7 @@
 import ast
 from typing import Optional
 
-from npu_migrate.migrations.context import Context, argument, unpacks
+from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.migrations.precision_switches import Switch, environment, is_off
 from npu_migrate.names import dotted, is_none
 from npu_migrate.plan import Argument, EditCall, RemoveStatement, Status
@@ -89,7 +89,7 @@ def _scope(context: Context, call: ast.Call) -> None:
     if given is None and unpacks(call):
         context.report("xla-scope", call, status=Status.MANUAL, symbol=SCOPE)
         return
-    at = 0 if call.args else "compile_ops"
+    at = place_of(call, given) if given is not None else "compile_ops"
     context.report("xla-scope", call, EditCall(call, "", (Argument(at, "False"),)), symbol=SCOPE)
 
 

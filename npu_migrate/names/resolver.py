@@ -6,7 +6,15 @@ from typing import FrozenSet, List, Optional
 from npu_migrate.names.project import NOTHING, UNKNOWN, Resolution, union
 from npu_migrate.names.reaching import Reaching
 from npu_migrate.names.scopes import Binding
-from npu_migrate.names.syntax import BUILTINS, FUNCTIONS, element, is_none, positional
+from npu_migrate.names.syntax import (
+    BUILTINS,
+    FUNCTIONS,
+    FunctionNode,
+    dotted,
+    element,
+    is_none,
+    positional,
+)
 
 
 class Resolver(Reaching):
@@ -100,11 +108,17 @@ class Resolver(Reaching):
         if len(bindings) != 1 or not bindings[0].parameter:
             return None
         function = bindings[0].scope.node
-        parent = self.parents.get(function)
-        if not isinstance(function, FUNCTIONS) or not isinstance(parent, ast.ClassDef):
+        if not isinstance(function, FUNCTIONS) or not self.is_method(function):
             return None
+        parent = self.parents[function]
         arguments = positional(function.args)
-        return parent if arguments and arguments[0].arg == name.id else None
+        is_first = bool(arguments) and arguments[0].arg == name.id
+        return parent if is_first and isinstance(parent, ast.ClassDef) else None
+
+    def is_method(self, function: FunctionNode) -> bool:
+        """Whether a function's first parameter is not for its callers: ``self`` or ``cls``."""
+        is_static = any(dotted(d) == "staticmethod" for d in function.decorator_list)
+        return isinstance(self.parents.get(function), ast.ClassDef) and not is_static
 
     def qualname(self, node: ast.AST) -> str:
         """The qualified name of a class or function of this file."""

@@ -2,7 +2,7 @@
 
 import ast
 import builtins
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 ImportNode = Union[ast.Import, ast.ImportFrom]
@@ -61,6 +61,41 @@ def positional(arguments: ast.arguments) -> List[ast.arg]:
 def parameters(function: ast.AST) -> List[str]:
     """The names of a function's positional parameters, in order."""
     return [argument.arg for argument in positional(function.args)]  # type: ignore[attr-defined]
+
+
+def defaults_of(function: ast.AST) -> Dict[str, Optional[ast.expr]]:
+    """The parameters of a function that calls can name, each with its default."""
+    arguments: ast.arguments = function.args  # type: ignore[attr-defined]
+    names = parameters(function)
+    required = len(names) - len(arguments.defaults)
+    found: Dict[str, Optional[ast.expr]] = dict.fromkeys(names[:required])
+    found.update(zip(names[required:], arguments.defaults))
+    found.update(
+        (a.arg, default) for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults)
+    )
+    return found
+
+
+def last_name(node: ast.AST) -> str:
+    """``c`` of ``a.b.c`` and of ``f().c``, an empty string for what has no name."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def method_name(call: ast.Call) -> str:
+    """The method that a call calls, as it is written; an empty string where it calls none."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def arguments_of(call: ast.Call) -> List[ast.expr]:
+    """The values of all arguments of a call."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def key_of(subscript: ast.Subscript) -> ast.AST:
+    """What stands in the brackets of ``a[key]``; before Python 3.9 a node of its own wraps it."""
+    inner: ast.AST = subscript.slice
+    is_wrapped = type(inner).__name__ == "Index"
+    return inner.value if is_wrapped else inner  # type: ignore[attr-defined]
 
 
 def leaves(block: Sequence[ast.stmt]) -> bool:

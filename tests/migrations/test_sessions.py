@@ -244,6 +244,17 @@ HELPER = with_tf(
                 with tf.Session(config=self.config) as sess:
                     pass
         """,
+        """\
+        from npu_bridge.npu_init import npu_config_proto
+
+        class Trainer(object):
+            @staticmethod
+            def open_session(name, config):
+                return tf.Session(config=config)
+
+            def run(self):
+                return self.open_session('train', npu_config_proto())
+        """,
     ],
 )
 def test_helpers_that_people_wrote(text):

@@ -1,6 +1,6 @@
 """``tf.train.batch`` with several threads (NPU710)."""
 
-from npu_migrate.migrations.context import Context, argument
+from npu_migrate.migrations.context import Context, argument, place_of
 from npu_migrate.names import literal
 from npu_migrate.plan import Argument, EditCall
 
@@ -18,6 +18,5 @@ def run(context: Context) -> None:
         threads = argument(call, POSITIONS[name], "num_threads") if name in POSITIONS else None
         if threads is None or literal(threads) == 1:
             continue
-        given = {keyword.arg for keyword in call.keywords}
-        at = "num_threads" if "num_threads" in given else POSITIONS[name]
-        context.report("batch-by-several-threads", call, EditCall(call, "", (Argument(at, "1"),)))
+        edit = EditCall(call, "", (Argument(place_of(call, threads), "1"),))
+        context.report("batch-by-several-threads", call, edit)

@@ -5,7 +5,7 @@ from typing import Iterator, List, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context
-from npu_migrate.names import dotted, literal
+from npu_migrate.names import arguments_of, dotted, key_of, literal
 
 APPENDING = frozenset(("npu_bridge.npu_init.npu_hooks_append",))
 NPU_HOOKS = frozenset(
@@ -40,7 +40,7 @@ def _changes(context: Context) -> Iterator[Tuple[str, ast.Call, bool]]:
     """The lists that get a hook at their end, the call, and whether it is one for the NPU."""
     for call in context.index.calls:
         if context.is_named(call.func, APPENDING):
-            given = call.args + [k.value for k in call.keywords]
+            given = arguments_of(call)
             for name in [dotted(value) for value in given] + _assigned(context, call):
                 if name:
                     yield name, call, True
@@ -71,8 +71,7 @@ def _last_elements(context: Context) -> Iterator[Tuple[ast.expr, str]]:
     for node in ast.walk(context.index.tree):
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Subscript):
             continue
-        position: ast.AST = node.value.slice
-        position = getattr(position, "value", position)  # Python 3.8 and older wrap it
+        position = key_of(node.value)
         is_last = (
             isinstance(position, ast.UnaryOp)
             and isinstance(position.op, ast.USub)

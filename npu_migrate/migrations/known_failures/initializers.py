@@ -6,7 +6,7 @@ from typing import Dict, FrozenSet, List, Optional, Set, Tuple
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import Binding, dotted
+from npu_migrate.names import Binding, arguments_of, dotted, method_name
 from npu_migrate.plan import DropElement, Edit, ReplaceExpression, ReplaceStatement, Status
 
 VARIABLES = "variables"
@@ -77,7 +77,7 @@ class Initializers:
 
     def _fetched(self, call: ast.Call) -> Optional[ast.expr]:
         """What ``session.run`` is asked for."""
-        if getattr(call.func, "attr", "") != "run":
+        if method_name(call) != "run":
             return None
         return argument(call, 0, "fetches")
 
@@ -125,7 +125,7 @@ class Initializers:
             return self._kind(node.elt, seen)
         if not isinstance(node, ast.Call):
             return OTHER
-        if getattr(node.func, "attr", "") == "make_initializer":
+        if method_name(node) == "make_initializer":
             return ITERATOR
         if self.context.is_named(node.func, VARIABLE_INITIALIZERS):
             return VARIABLES
@@ -204,14 +204,9 @@ class Initializers:
     def _stands_alone(self, call: ast.Call) -> bool:
         """Whether a run is a statement whose results nobody reads, and may be written twice."""
         statement = self.index.statement(call)
-        rest = [k.value for k in call.keywords] + call.args[1:]
         fetches = argument(call, 0, "fetches")
-        if any(
-            isinstance(n, ast.Call)
-            for value in rest
-            if value is not fetches
-            for n in ast.walk(value)
-        ):
+        rest = [value for value in arguments_of(call) if value is not fetches]
+        if any(isinstance(node, ast.Call) for value in rest for node in ast.walk(value)):
             return False
         if isinstance(statement, ast.Expr):
             return statement.value is call

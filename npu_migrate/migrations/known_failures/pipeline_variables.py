@@ -7,6 +7,7 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.known_failures.pipelines import Pipelines
 from npu_migrate.migrations.optimizers import Producer
+from npu_migrate.names import arguments_of
 
 KERAS_ZEROS = frozenset(
     f"{module}.{name}"
@@ -46,7 +47,7 @@ def _parts(context: Context, pipelines: Pipelines) -> Iterator[Part]:
         yield Part(function, assumed=False)
     for call in context.index.calls:
         if pipelines.makes_dataset(call):
-            arguments = call.args + [keyword.value for keyword in call.keywords]
+            arguments = arguments_of(call)
             assumed = pipelines.is_assumed(call)
             for value in arguments:
                 if not isinstance(value, ast.Lambda):

@@ -5,7 +5,15 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, T
 
 from npu_migrate.migrations.context import argument
 from npu_migrate.migrations.optimizers import Optimizers, Producer
-from npu_migrate.names import FUNCTIONS, Binding, FunctionNode, Index, dotted, parameters
+from npu_migrate.names import (
+    FUNCTIONS,
+    Binding,
+    FunctionNode,
+    Index,
+    arguments_of,
+    dotted,
+    parameters,
+)
 
 Function = Union[FunctionNode, ast.Lambda]
 
@@ -133,10 +141,10 @@ class Pipelines:
         """The arguments of a call that the dataset may run."""
         takes = isinstance(call.func, ast.Attribute) and call.func.attr in TAKE_FUNCTIONS
         if takes and self.makes_dataset(call):
-            return call.args + [k.value for k in call.keywords]
+            return arguments_of(call)
         names = self.index.resolve(call.func).names
         if any(name.startswith(DATASETS) for name in names):
-            return call.args + [k.value for k in call.keywords]
+            return arguments_of(call)
         return []
 
     def _functions(self, value: ast.expr, seen: FrozenSet[ast.AST] = frozenset()) -> List[Function]:
