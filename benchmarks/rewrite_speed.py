@@ -119,9 +119,9 @@ def _changing(paths: Sequence[Path]) -> List[Path]:
 
 
 def _migrated(source: object) -> bool:
-    from npu_migrate import engine, rules
+    from npu_migrate import engine, options, rules
 
-    (result,) = engine.migrate([source], rules.load(()), engine.Options())  # type: ignore[list-item]
+    (result,) = engine.migrate([source], rules.load(()), options.Options())  # type: ignore[list-item]
     return result.before != result.after
 
 
@@ -158,13 +158,13 @@ def _time_rewrite(path: Path) -> float:
     import libcst
 
     import npu_migrate.rewrite.editor  # noqa: F401
-    from npu_migrate import engine, rules
+    from npu_migrate import engine, options, rules
     from npu_migrate.sources import Source
 
     libcst.parse_module("x = 1\n")
     loaded = rules.load(())
     start = time.process_time()
-    list(engine.migrate([Source(str(path))], loaded, engine.Options()))
+    list(engine.migrate([Source(str(path))], loaded, options.Options()))
     return time.process_time() - start
 
 

@@ -455,7 +455,8 @@ def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
 
 def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "List[FileResult]":
     """All results, before any is written: what a file says of another must not have changed."""
-    from npu_migrate.engine import Options, migrate
+    from npu_migrate.engine import migrate
+    from npu_migrate.options import Options
 
     options = Options(
         select=request.select,

@@ -95,7 +95,7 @@ class AddedScaling:
             several = f"is_distributed={adapter}.size() > 1"
             return f"{name} = {scaled}({name}, {manager}, {several})\n"
         self.scaling.by_rank_count.append(training.uses[0])
-        if context.combined:
+        if context.options.combines_optimizers:
             combined = context.local(vocabulary.COMBINED_OPTIMIZER, anchor)
             several = f"is_distributed={adapter}.size() > 1, is_loss_scale=True"
             return f"{name} = {combined}({name}, {manager}, {several})\n"

@@ -11,6 +11,7 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.branches import never_taken
 from npu_migrate.migrations.signs import Signs, Text
 from npu_migrate.names import FUNCTIONS, Binding, Index, dotted
+from npu_migrate.options import Options
 from npu_migrate.plan import AddImport, Edit, Finding, InsertStatements, Plan, Status
 from npu_migrate.rules import Rule
 from npu_migrate.selection import is_coupled
@@ -35,16 +36,9 @@ class Context:
     rules: Dict[str, Rule]
     """Rules by name; those that are not judged are absent."""
     run: RunFacts
-    comment_out: bool = True
-    """Whether statements that go are commented out, not deleted."""
-    combined: bool = False
-    """Whether one ``NPUOptimizer`` does the work of the two nested ones."""
-    estimator_classes: bool = False
-    """Whether Estimators become ``NPUEstimator`` where they can."""
-    precision_mode: str = ""
-    """The precision that was asked for, whatever the script has."""
-    text: Text = field(default_factory=lambda: Text(b""))
-    lines: Tuple[str, ...] = ()
+    options: Options
+    text: Text
+    lines: Tuple[str, ...]
     suppressions: Suppressions = Suppressions()
     plan: Plan = field(default_factory=Plan)
     wanted: List[Wanted] = field(default_factory=list)

@@ -318,7 +318,7 @@ class Devices:
         statement = self.index.statement(apply)
         edit: Edit = ReplaceExpression(apply, code, parts)
         if code == "$dataset" and _assigns_to_itself(statement, apply):
-            edit = RemoveStatement(statement, self.context.comment_out)
+            edit = RemoveStatement(statement, self.context.options.comments_out)
             parts = {}
         if self.context.report("dataset-on-gpu", call, edit, symbol=symbol):
             self.context.discard(apply)

@@ -113,7 +113,7 @@ class Estimators:
             self.context.report(rule, call, edit, symbol=name, change=f"becomes {edit.callee}")
             return
         else:
-            change = ON_NPU + (NO_CLASS if self.context.estimator_classes else "")
+            change = ON_NPU + (NO_CLASS if self.context.options.prefers_npu_estimators else "")
             changes.append(self._on_npu(call, config))
         if changes:
             resolution = self.index.resolve(call.func)

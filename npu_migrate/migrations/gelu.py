@@ -69,7 +69,7 @@ def _function(context: Context, function: FunctionNode) -> None:
     if not name or not _does_nothing_else(context, function, formula.steps):
         return
     removals = [
-        RemoveStatement(step, comment=context.comment_out)
+        RemoveStatement(step, comment=context.options.comments_out)
         for step in sorted(formula.steps, key=lambda step: step.lineno)
     ]
     for step in formula.steps:

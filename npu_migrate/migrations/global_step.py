@@ -300,7 +300,7 @@ class GlobalStep:
             tf = self.context.tensorflow(edit.node)
             edit = replace(edit, code=edit.code.replace(TENSORFLOW, tf))
         if isinstance(edit, ReplaceStatement) and edit.keep_commented:
-            return replace(edit, keep_commented=self.context.comment_out)
+            return replace(edit, keep_commented=self.context.options.comments_out)
         return edit
 
     def _keep_fetchable(

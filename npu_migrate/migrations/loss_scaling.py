@@ -110,7 +110,7 @@ class LossScaling:
         averages = wrap in self.nesting.to_swap or self._is_distributed_already(wrap)
         if not averages:
             self.by_rank_count.append(wrap)
-        if self.context.combined and not averages:
+        if self.context.options.combines_optimizers and not averages:
             arguments.append(Argument("is_loss_scale", "True"))
             callee = self.context.local(vocabulary.COMBINED_OPTIMIZER, wrap)
             return [EditCall(wrap, callee, tuple(arguments))]

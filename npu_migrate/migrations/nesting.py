@@ -116,7 +116,7 @@ class Nesting:
                 self._report(averaging, edit)
             else:
                 self.context.discard(statement)
-                removal = RemoveStatement(statement, self.context.comment_out)
+                removal = RemoveStatement(statement, self.context.options.comments_out)
                 self._report(averaging, removal)
         for averaging in dict.fromkeys(self.moved.values()):
             place = self.index.places[self.index.statement(averaging)]

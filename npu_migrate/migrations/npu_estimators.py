@@ -53,7 +53,7 @@ class NpuEstimators:
         resolution = self.index.resolve(call.func)
         if resolution.sole != name or resolution.unknown or name not in NPU_CLASSES:
             return False
-        if not self.context.estimator_classes or unpacks(call):
+        if not self.context.options.prefers_npu_estimators or unpacks(call):
             return False
         config = argument(call, CONFIG_AT[name], "config")
         if config is None or is_none(config):

@@ -85,8 +85,8 @@ def around(context: Context, code: str, use: ast.AST) -> str:
 
 def _mode(context: Context, use: ast.AST) -> Optional[str]:
     """Source of the mode: ``None`` for none, empty where the runtime finds it."""
-    if context.precision_mode:
-        return repr(context.precision_mode).replace("'", '"')
+    if context.options.precision_mode:
+        return repr(context.options.precision_mode).replace("'", '"')
     program = context.run.precision_of(context.index.module)
     found = [switch for switch in program.switches if not _is_suppressed(context, switch)]
     if not found:

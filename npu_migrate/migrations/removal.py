@@ -55,7 +55,7 @@ class Removal:
             pass
         for statement in self._outermost():
             self.context.plan.edits.append(
-                RemoveStatement(statement, comment=self.context.comment_out)
+                RemoveStatement(statement, comment=self.context.options.comments_out)
             )
 
     def _close(self) -> bool:

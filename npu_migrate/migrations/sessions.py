@@ -164,7 +164,7 @@ class Sessions:
 
     def _precision_asked_for(self, call: ast.Call, given: ast.expr, symbol: str) -> None:
         """A session that runs on the NPU already gets the precision that was asked for."""
-        if not self.context.precision_mode or precision.is_set(self.context, given):
+        if not self.context.options.precision_mode or precision.is_set(self.context, given):
             return
         change = Argument(place_of(call, given), precision.around(self.context, "$it", call))
         self.context.report("session-config", call, EditCall(call, "", (change,)), symbol=symbol)

@@ -96,7 +96,7 @@ def _remove(context: Context, call: ast.Call) -> None:
     had_readers = all(context.index.reads(binding) for binding in bindings)
     if had_readers and context.index.parents[call] is statement:
         context.discard(statement)
-        edit = RemoveStatement(statement, comment=context.comment_out)
+        edit = RemoveStatement(statement, comment=context.options.comments_out)
         context.plan.edits.append(edit)
 
 

@@ -1,7 +1,7 @@
 """What one file tells the others: the first two passes over a run."""
 
 import ast
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, List, Optional, Tuple
 
 from npu_migrate.facts import (
@@ -30,33 +30,50 @@ from npu_migrate.migrations.training_optimizers import TrainingOptimizers
 from npu_migrate.names import FUNCTIONS, Binding, Index, arguments_of, dotted, exports, parameters
 
 
-def name_facts(index: Index, text: Text, with_horovod: bool, trains: bool) -> NameFacts:
-    """What a file offers to the others and hands over to them, where Horovod is in the run."""
-    return NameFacts(
+@dataclass(frozen=True)
+class Sought:
+    """What the first pass looks for: what some file of the run needs to know of the others."""
+
+    training: FrozenSet[str] = frozenset()
+    """The modules that may hold loss scaling, averaging over ranks or a moved global step."""
+    horovod: bool = False
+    keras: bool = False
+    missing_scaling: bool = False
+    """Loss scaling is to be added where there is none."""
+
+
+def name_facts(index: Index, text: Text, sought: Sought) -> NameFacts:
+    """What a file offers to the others and hands over to them."""
+    trains = index.module in sought.training
+    facts = NameFacts(
         module=index.module,
         exports=exports(index),
-        calls=tuple(_call_facts(index)) if with_horovod else (),
-        functions={index.qualname(f): tuple(parameters(f)) for f in index.functions}
-        if with_horovod
-        else {},
+        calls=tuple(_call_facts(index)) if sought.horovod else (),
+        functions=_functions(index) if sought.horovod else {},
         scaling_functions=tuple(_scaling_functions(index)) if trains else (),
         uses_horovod=_imports_horovod(index),
-        scales_by_object=trains
-        and any(
-            index.resolve(call.func).names & vocabulary.SCALED_BY_OBJECT for call in index.calls
-        ),
+        scales_by_object=trains and _scales_by_object(index),
         bases=_bases(index) if trains else {},
         returned=_returned(index) if trains else {},
         switches=switches(index) if text.shows(signs.SWITCHES) else frozenset(),
     )
+    facts = _with_scaling(index, facts) if sought.missing_scaling else facts
+    return _with_keras(index, text, facts) if sought.keras else facts
 
 
-def training_facts(index: Index, names: NameFacts) -> NameFacts:
+def _functions(index: Index) -> Dict[str, Tuple[str, ...]]:
+    return {index.qualname(f): tuple(parameters(f)) for f in index.functions}
+
+
+def _scales_by_object(index: Index) -> bool:
+    return any(index.resolve(c.func).names & vocabulary.SCALED_BY_OBJECT for c in index.calls)
+
+
+def _with_scaling(index: Index, facts: NameFacts) -> NameFacts:
     """The same with what it takes to add loss scaling."""
-    optimizers = Optimizers(index)
     return replace(
-        names,
-        scales_by_hand=bool(HandScaling(index, optimizers).calls(with_numbers=True)),
+        facts,
+        scales_by_hand=bool(HandScaling(index, Optimizers(index)).calls(with_numbers=True)),
         bases=_bases(index),
         called=frozenset(name for call in index.calls for name in index.resolve(call.func).names),
     )
@@ -79,6 +96,27 @@ def _returned(index: Index) -> Dict[str, Tuple[str, ...]]:
         if names:
             found[index.qualname(function)] = names
     return found
+
+
+def _with_keras(index: Index, text: Text, facts: NameFacts) -> NameFacts:
+    """The same with where it trains through Keras, and what it would run of other files."""
+    is_main = main_block(index.tree) is not None
+    return replace(
+        facts,
+        keras_trainers=_keras_trainers(index) if text.shows(signs.KERAS_TRAINING) else frozenset(),
+        main_mentions=_mentions(index) if is_main else frozenset(),
+    )
+
+
+def _keras_trainers(index: Index) -> FrozenSet[str]:
+    training = KerasTraining(index, Optimizers(index))
+    return frozenset() if not training.calls or has_own_session(index) else training.trainers()
+
+
+def _mentions(index: Index) -> FrozenSet[str]:
+    """The names of other files that a file mentions."""
+    names = {name for chain in index.chains for name in index.resolve(chain).names}
+    return frozenset(name for name in names if name.startswith(":"))
 
 
 def step_facts(index: Index, text: Text, run: RunFacts) -> StepFacts:
@@ -108,27 +146,6 @@ def _session_facts(index: Index, text: Text, optimizers: Optimizers) -> SessionF
         switches=tuple(precision_switches.facts(index, optimizers)) if has_precision else (),
         npu_configs=tuple(configs),
     )
-
-
-def keras_facts(index: Index, text: Text, names: NameFacts) -> NameFacts:
-    """The same with where it trains through Keras, and what it would run of other files."""
-    is_main = main_block(index.tree) is not None
-    return replace(
-        names,
-        keras_trainers=_keras_trainers(index) if text.shows(signs.KERAS_TRAINING) else frozenset(),
-        main_mentions=_mentions(index) if is_main else frozenset(),
-    )
-
-
-def _keras_trainers(index: Index) -> FrozenSet[str]:
-    training = KerasTraining(index, Optimizers(index))
-    return frozenset() if not training.calls or has_own_session(index) else training.trainers()
-
-
-def _mentions(index: Index) -> FrozenSet[str]:
-    """The names of other files that a file mentions."""
-    names = {name for chain in index.chains for name in index.resolve(chain).names}
-    return frozenset(name for name in names if name.startswith(":"))
 
 
 def _scaling_functions(index: Index) -> List[ScalingFunction]:

@@ -55,7 +55,7 @@ def _levels(context: Context) -> None:
 
 def _remove(context: Context, rule: str, statement: ast.stmt, symbol: str) -> None:
     whole = _holder_of_nothing_else(context, statement)
-    edit = RemoveStatement(whole, comment=context.comment_out)
+    edit = RemoveStatement(whole, comment=context.options.comments_out)
     if context.report(rule, statement, edit, symbol=symbol):
         context.discard(whole)
 

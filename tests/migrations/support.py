@@ -8,8 +8,8 @@ from textwrap import dedent
 from pyflakes import checker, messages
 
 from npu_migrate import rules
-from npu_migrate.engine import Options
 from npu_migrate.engine import migrate as run_engine
+from npu_migrate.options import Options
 from npu_migrate.plan import Status
 from npu_migrate.sources import Source
 

@@ -6,8 +6,8 @@ import pytest
 from support import RULES, undefined_names
 
 from npu_migrate import cli
-from npu_migrate.engine import Options
 from npu_migrate.engine import migrate as run_engine
+from npu_migrate.options import Options
 from npu_migrate.plan import Status
 from npu_migrate.sources import Source
 

@@ -15,8 +15,8 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
 from pyflakes import checker, messages
 
 from npu_migrate import rules
-from npu_migrate.engine import Options
 from npu_migrate.engine import migrate as run_engine
+from npu_migrate.options import Options
 from npu_migrate.plan import Finding, Status
 from npu_migrate.sources import Source, decode
 

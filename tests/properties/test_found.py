@@ -7,6 +7,7 @@ import pytest
 from promises import RULES, Result, check
 
 from npu_migrate import engine
+from npu_migrate.options import Options
 from npu_migrate.sources import Source
 
 
@@ -304,7 +305,7 @@ def train(loss, step):
 """,
     }
     sources = [Source(path, code.encode()) for path, code in files.items()]
-    results = engine.migrate(sources, RULES, engine.Options())
+    results = engine.migrate(sources, RULES, Options())
     changed = {result.path for result in results if result.before != result.after}
     assert changed in (set(), set(files))
 

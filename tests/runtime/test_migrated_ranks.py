@@ -11,7 +11,8 @@ pytest.importorskip("horovod.tensorflow", reason="needs Horovod built for Tensor
 import numpy as np  # noqa: E402
 from npu_run import npu_run  # noqa: E402
 
-from npu_migrate.engine import Options, migrate  # noqa: E402
+from npu_migrate.engine import migrate  # noqa: E402
+from npu_migrate.options import Options  # noqa: E402
 from npu_migrate.rules import load  # noqa: E402
 from npu_migrate.sources import Source  # noqa: E402
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from npu_migrate import __version__, cli, engine, rules, sources
+from npu_migrate.options import Options
 from npu_migrate.rules import load
 
 pytestmark = pytest.mark.usefixtures("words")
@@ -431,8 +432,8 @@ def test_options_reach_the_engine(make, run, monkeypatch):
     chosen = ("NPU1", "NPU101", "ALL")
     run("--extend-select", "NPU5", "--ignore", "NPU501", "a.py")
     assert seen == [
-        engine.Options(chosen, (), "delete", "nested", "classes", jobs=3),
-        engine.Options(ignore=("NPU501",), extend_select=("NPU5",)),
+        Options(chosen, (), "delete", "nested", "classes", jobs=3),
+        Options(ignore=("NPU501",), extend_select=("NPU5",)),
     ]
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from npu_migrate.engine import Options, migrate
+from npu_migrate.engine import migrate
+from npu_migrate.options import Options
 from npu_migrate.rules import load
 from npu_migrate.sources import Source
 

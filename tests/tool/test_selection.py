@@ -4,7 +4,8 @@ from typing import Dict, Tuple
 
 import pytest
 
-from npu_migrate.engine import Options, migrate
+from npu_migrate.engine import migrate
+from npu_migrate.options import Options
 from npu_migrate.plan import Status
 from npu_migrate.results import FileResult
 from npu_migrate.rules import load

@@ -5,7 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from npu_migrate.engine import Options, migrate
+from npu_migrate.engine import migrate
+from npu_migrate.options import Options
 from npu_migrate.plan import Status
 from npu_migrate.rules import load
 from npu_migrate.sources import Source

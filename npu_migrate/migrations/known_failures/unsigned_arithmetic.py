@@ -41,8 +41,6 @@ SUMS = frozenset(
 
 def run(context: Context, host: Host) -> None:
     """Report each sum or difference of tensors of bytes outside the input pipeline."""
-    if not any("uint8" in line for line in context.lines):
-        return
     for node in _sums(context):
         if any(_is_bytes(context, part) for part in _operands(node)):
             if not host.runs(node) and not _decodes(context, node):
