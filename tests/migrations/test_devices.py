@@ -326,3 +326,16 @@ def test_what_is_decided_by_gpus_is_for_a_person():
     )
     assert [code for _, code in outcome.notes] == ["NPU608"]
     assert "tf.test.is_built_with_cuda()" in body(outcome.text, "setup")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tf.config.experimental.set_virtual_device_configuration(first, [])",
+        "names = [d.name for d in device_lib.list_local_devices()]",
+        "works = tf.test.is_built_with_gpu_support()",
+    ],
+)
+def test_a_line_alone_is_enough_to_look_at_a_file(line):
+    text = f"import tensorflow as tf\nfrom tensorflow.python.client import device_lib\n{line}\n"
+    assert migrate(text).findings != ()
