@@ -5,37 +5,27 @@ import itertools
 from typing import Optional, Union
 
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.paths import arm
-from npu_migrate.names import Binding, Index, dotted, key_of, leaves, literal
+from npu_migrate.migrations.paths import decided_by
+from npu_migrate.names import Binding, Index, dotted, key_of, literal
 
 
 def never_taken(index: Index, node: ast.AST) -> bool:
     """Whether a node only runs on a TPU (``if FLAGS.use_tpu:``) or eagerly."""
+    decided = decided_by(index, node)
+    contradicted = any(value_on_npu(index, test) is (not holds) for test, holds in decided)
+    return contradicted or _stopped_before(index, node)
+
+
+def _stopped_before(index: Index, node: ast.AST) -> bool:
+    """Whether an ``and`` or ``or`` around a node is decided before it comes to the node."""
     child = node
     for ancestor in index.ancestors(node):
-        if isinstance(ancestor, (ast.If, ast.IfExp)):
-            value = value_on_npu(index, ancestor.test)
-            if value is not None and arm(ancestor, child) == ("orelse" if value else "body"):
-                return True
         if isinstance(ancestor, ast.BoolOp):
             stops = not isinstance(ancestor.op, ast.And)
             before = itertools.takewhile(lambda value: value is not child, ancestor.values)  # noqa: B023
             if any(value_on_npu(index, value) is stops for value in before):
                 return True
-        if isinstance(child, ast.stmt) and _after_the_end(index, child):
-            return True
         child = ancestor
-    return False
-
-
-def _after_the_end(index: Index, statement: ast.stmt) -> bool:
-    """Whether the block of a statement was left before it (``if not FLAGS.use_tpu: return``)."""
-    place = index.places[statement]
-    for earlier in place.block[: place.position]:
-        if isinstance(earlier, ast.If):
-            value = value_on_npu(index, earlier.test)
-            if value is not None and leaves(earlier.body if value else earlier.orelse):
-                return True
     return False
 
 

@@ -10,10 +10,45 @@ from enum import Enum
 from typing import Dict, Iterator, Optional, Set
 
 from npu_migrate.migrations.context import argument, unpacks
-from npu_migrate.migrations.known_failures.pipelines import DATASETS, METHODS
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import Index, dotted, is_none, literal
 
+TAKE_FUNCTIONS = frozenset(
+    (
+        "map",
+        "map_with_legacy_function",
+        "flat_map",
+        "interleave",
+        "filter",
+        "filter_with_legacy_function",
+        "reduce",
+    )
+)
+"""Methods of a dataset that take a function."""
+
+METHODS = TAKE_FUNCTIONS | frozenset(
+    (
+        "apply",
+        "batch",
+        "cache",
+        "concatenate",
+        "enumerate",
+        "padded_batch",
+        "prefetch",
+        "repeat",
+        "shard",
+        "shuffle",
+        "skip",
+        "take",
+        "unbatch",
+        "window",
+        "with_options",
+    )
+)
+"""Methods of a dataset that give a dataset."""
+
+DATASETS = ("tensorflow.data.", "tensorflow.contrib.data.")
+"""How the names begin of what makes datasets, and of the transformations for ``apply``."""
 MAKERS = frozenset(
     (
         "make_csv_dataset",

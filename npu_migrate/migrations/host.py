@@ -1,25 +1,42 @@
 """What runs on the host, where everything of TensorFlow is supported: the functions of datasets."""
 
 import ast
-from typing import Dict, Iterator, List, Optional, Set
+from typing import Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
 
-from npu_migrate.names import Index, arguments_of, last_name
+from npu_migrate.migrations.datasets import TAKE_FUNCTIONS
+from npu_migrate.names import FunctionNode, Index, arguments_of, last_name
 
-CALLERS = frozenset(
-    (
-        "map",
-        "flat_map",
-        "filter",
-        "interleave",
-        "map_and_batch",
-        "parallel_interleave",
-        "from_generator",
-        "py_func",
-        "py_function",
-        "numpy_function",
-    )
-)
+CALLERS = (TAKE_FUNCTIONS - {"reduce"}) | {  # which is one of functools, too
+    "map_and_batch",
+    "parallel_interleave",
+    "from_generator",
+    "py_func",
+    "py_function",
+    "numpy_function",
+}
 """Methods and functions whose arguments are called on the host."""
+
+
+Function = Union[FunctionNode, ast.Lambda]
+
+
+def functions_of(
+    index: Index, value: ast.expr, seen: FrozenSet[ast.expr] = frozenset()
+) -> Iterator[Tuple[Function, List[ast.Call]]]:
+    """The functions that a value may be, each with the ``functools.partial`` calls around it."""
+    if value in seen:
+        return
+    named = index.function_named(value)
+    if named is not None:
+        yield named, []
+        return
+    for producer in index.producers(value):
+        if isinstance(producer, ast.Lambda):
+            yield producer, []
+        elif isinstance(producer, ast.Call) and producer.args:
+            if index.resolve(producer.func).sole == "functools.partial":
+                for function, inner in functions_of(index, producer.args[0], seen | {value}):
+                    yield function, [*inner, producer]
 
 
 class Host:
@@ -45,20 +62,7 @@ class Host:
             name = last_name(call.func)
             if name in CALLERS and "builtins." + name not in self.index.resolve(call.func).names:
                 for value in arguments_of(call):
-                    yield from self._functions_of(value)
-
-    def _functions_of(self, value: ast.expr) -> Iterator[ast.AST]:
-        """The function that a value is, also behind ``functools.partial``."""
-        if isinstance(value, ast.Call):
-            if "functools.partial" in self.index.resolve(value.func).names and value.args:
-                yield from self._functions_of(value.args[0])
-            return
-        function = self.index.function_named(value)
-        if function is not None:
-            yield function
-        for producer in self.index.producers(value):
-            if isinstance(producer, ast.Lambda):
-                yield producer
+                    yield from (function for function, _ in functions_of(self.index, value))
 
     def _called_inside(self, functions: Set[ast.AST]) -> Set[ast.AST]:
         """The functions all of whose calls stand in ``functions``."""

@@ -1,7 +1,7 @@
 """Which parts of a function run on one path, and which exclude each other."""
 
 import ast
-from typing import Collection, Dict, Sequence
+from typing import Collection, Dict, Iterator, Sequence, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.names import LOOPS, Index, leaves
@@ -96,6 +96,23 @@ class Paths:
             and any(block and leaves(block) for block in (earlier.body, earlier.orelse))
             for earlier in place.block[: place.position]
         )
+
+
+def decided_by(index: Index, node: ast.AST) -> Iterator[Tuple[ast.expr, bool]]:
+    """The tests that decide whether a node runs, innermost first, each with what it is then.
+
+    ``if test: return`` before a statement decides like an ``if`` around it.
+    """
+    child = node
+    for ancestor in index.ancestors(node):
+        if isinstance(ancestor, (ast.If, ast.IfExp)) and child is not ancestor.test:
+            yield ancestor.test, arm(ancestor, child) == "body"
+        if isinstance(child, ast.stmt):
+            place = index.places[child]
+            for earlier in place.block[: place.position]:
+                if isinstance(earlier, ast.If) and leaves(earlier.body) != leaves(earlier.orelse):
+                    yield earlier.test, leaves(earlier.orelse)
+        child = ancestor
 
 
 def arm(node: ast.AST, child: ast.AST) -> str:

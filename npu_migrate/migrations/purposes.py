@@ -6,10 +6,10 @@ A condition around it tells (``if is_training:``), then what it is handed to (``
 
 import ast
 import re
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from typing import Dict, Iterator, Optional, Set, Tuple
 
-from npu_migrate.migrations.known_failures.pipelines import METHODS
-from npu_migrate.migrations.paths import arm
+from npu_migrate.migrations.datasets import METHODS
+from npu_migrate.migrations.paths import decided_by
 from npu_migrate.names import (
     FUNCTIONS,
     FunctionNode,
@@ -17,7 +17,6 @@ from npu_migrate.names import (
     defaults_of,
     key_of,
     last_name,
-    leaves,
     literal,
     method_name,
 )
@@ -123,24 +122,8 @@ class Purposes:
 
     def around(self, node: ast.AST) -> str:
         """What the conditions say under which a node runs; empty where they say nothing."""
-        child = node
-        for ancestor in self.index.ancestors(node):
-            if isinstance(ancestor, (ast.If, ast.IfExp)) and child is not ancestor.test:
-                found = self._arm(ancestor.test, arm(ancestor, child) == "body")
-                if found:
-                    return found
-            if isinstance(child, ast.stmt):
-                for earlier in self._before(child):
-                    if leaves(earlier.body) != leaves(earlier.orelse):
-                        found = self._arm(earlier.test, leaves(earlier.orelse))
-                        if found:
-                            return found
-            child = ancestor
-        return ""
-
-    def _before(self, statement: ast.stmt) -> List[ast.If]:
-        place = self.index.places[statement]
-        return [s for s in place.block[: place.position] if isinstance(s, ast.If)]
+        said = (self._arm(test, holds) for test, holds in decided_by(self.index, node))
+        return next(filter(None, said), "")
 
     def _arm(self, test: ast.expr, holds: bool) -> str:
         """What it says that a condition holds, or that it does not."""

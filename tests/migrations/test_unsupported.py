@@ -173,7 +173,8 @@ def test_what_a_dataset_calls_runs_on_the_host():
         def pipeline(files):
             spec = {'x': tf.FixedLenFeature([], tf.float64)}
             dataset = tf.data.Dataset.from_generator(files, tf.float64)
-            dataset = dataset.map(functools.partial(parse, 3)).filter(lambda x: clean(x))
+            parse_three = functools.partial(parse, 3)
+            dataset = dataset.map(parse_three).filter(lambda x: clean(x))
             weights = np.zeros([2], dtype=np.float64)
             return dataset, spec, weights, weights.dtype == tf.float64
 

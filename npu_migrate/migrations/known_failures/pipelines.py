@@ -1,58 +1,20 @@
 """The functions that a file hands to datasets: they run on the host, in a graph of their own."""
 
 import ast
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from npu_migrate.migrations.context import argument
+from npu_migrate.migrations.datasets import DATASETS, METHODS, TAKE_FUNCTIONS
+from npu_migrate.migrations.host import Function, functions_of
 from npu_migrate.migrations.optimizers import Optimizers, Producer
 from npu_migrate.names import (
     FUNCTIONS,
     Binding,
-    FunctionNode,
     Index,
     arguments_of,
     dotted,
     parameters,
 )
-
-Function = Union[FunctionNode, ast.Lambda]
-
-TAKE_FUNCTIONS = frozenset(
-    (
-        "map",
-        "map_with_legacy_function",
-        "flat_map",
-        "interleave",
-        "filter",
-        "filter_with_legacy_function",
-        "reduce",
-    )
-)
-"""Methods of a dataset that take a function."""
-
-METHODS = TAKE_FUNCTIONS | frozenset(
-    (
-        "apply",
-        "batch",
-        "cache",
-        "concatenate",
-        "enumerate",
-        "padded_batch",
-        "prefetch",
-        "repeat",
-        "shard",
-        "shuffle",
-        "skip",
-        "take",
-        "unbatch",
-        "window",
-        "with_options",
-    )
-)
-"""Methods of a dataset that give a dataset."""
-
-DATASETS = ("tensorflow.data.", "tensorflow.contrib.data.")
-"""How the names begin of what makes datasets, and of the transformations for ``apply``."""
 
 
 class Mapped(NamedTuple):
@@ -147,22 +109,12 @@ class Pipelines:
             return arguments_of(call)
         return []
 
-    def _functions(self, value: ast.expr, seen: FrozenSet[ast.AST] = frozenset()) -> List[Function]:
-        """The function that a value is, also behind ``functools.partial``."""
-        if value in seen:
-            return []
-        named = self.index.function_named(value)
-        if named is not None:
-            return [named]
+    def _functions(self, value: ast.expr) -> List[Function]:
+        """The functions that a value may be; what ``functools.partial`` gives them is noted."""
         found: List[Function] = []
-        for producer in self.index.producers(value):
-            if isinstance(producer, ast.Lambda):
-                found.append(producer)
-            elif isinstance(producer, ast.Call) and producer.args:
-                if self.index.resolve(producer.func).sole == "functools.partial":
-                    for function in self._functions(producer.args[0], seen | {value}):
-                        self._partials.setdefault(function, []).append(producer)
-                        found.append(function)
+        for function, partials in functions_of(self.index, value):
+            self._partials.setdefault(function, []).extend(partials)
+            found.append(function)
         return found
 
     def _with_called(self, functions: List[Function]) -> Iterator[Function]:
