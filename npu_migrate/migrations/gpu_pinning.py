@@ -8,7 +8,8 @@ import ast
 from typing import Container, Dict, Iterator, List, NamedTuple, Optional
 
 from npu_migrate.migrations.context import Context, argument
-from npu_migrate.names import dotted, key_of, literal
+from npu_migrate.migrations.environment import statement_that_sets
+from npu_migrate.names import dotted, literal
 from npu_migrate.plan import Argument, Edit, EditCall, RemoveStatement, Status
 
 ENVIRONMENT = "CUDA_VISIBLE_DEVICES"
@@ -115,21 +116,9 @@ class GpuPinning:
 
     def _writes(self, statement: ast.stmt, name: ast.expr) -> bool:
         """Whether a statement does nothing but set the variable for this process."""
-        if isinstance(statement, ast.Assign):
-            (target, *others) = statement.targets
-            return not others and isinstance(target, ast.Subscript) and self._is_key(target, name)
-        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        if isinstance(statement, ast.AugAssign):
             return False
-        call = statement.value
-        if self.context.calls_to(call, "os.environ.setdefault", "os.putenv"):
-            return bool(call.args) and call.args[0] is name
-        if self.context.calls_to(call, "os.environ.update") and len(call.args) == 1:
-            given = call.args[0]
-            return isinstance(given, ast.Dict) and given.keys == [name] and not call.keywords
-        return False
-
-    def _is_key(self, target: ast.Subscript, name: ast.expr) -> bool:
-        return key_of(target) is name and self.context.is_named(target.value, ("os.environ",))
+        return statement_that_sets(self.index, name) is statement
 
     def _hides_all(self, statement: ast.stmt) -> bool:
         value = getattr(statement, "value", None)
@@ -138,8 +127,8 @@ class GpuPinning:
         return value is not None and literal(value) in NO_GPU
 
     def _keyword(self, call: ast.Call) -> None:
-        statement = self.index.statement(call)
-        if len(call.keywords) == 1 and not call.args and isinstance(statement, ast.Expr):
+        statement = statement_that_sets(self.index, call)
+        if statement is not None:
             self._lines[statement] = _Line("cuda-visible-devices", ENVIRONMENT)
             return
         edit = EditCall(call, "", (Argument(ENVIRONMENT),))

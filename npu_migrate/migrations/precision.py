@@ -7,10 +7,11 @@ from npu_migrate.facts import PrecisionSwitch
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.conditions import Conditions
 from npu_migrate.migrations.context import Context
+from npu_migrate.migrations.environment import settings
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.precision_switches import (
     VARIABLES,
-    environment,
+    is_off,
     sets_parameter,
     switches,
 )
@@ -48,9 +49,9 @@ def run(context: Context) -> None:
                 symbol=switch.name,
                 notes=f"; {notes}" if notes else "",
             )
-    for switch in environment(context.index, (SCALING_VARIABLE,)):
-        if switch.is_on:
-            context.report("auto-loss-scaling-environment", switch.node, symbol=switch.name)
+    for setting in settings(context.index, (SCALING_VARIABLE,)):
+        if not is_off(setting.value):
+            context.report("auto-loss-scaling-environment", setting.node, symbol=setting.name)
 
 
 def is_carried(context: Context) -> bool:
@@ -144,9 +145,9 @@ def _test(conditions: Conditions, switch: PrecisionSwitch, use: ast.AST) -> Opti
 def _is_set_before(context: Context, use: ast.AST) -> bool:
     """Whether the environment always has mixed precision on when ``use`` runs."""
     return any(
-        literal(switch.value) == "1"
-        and context.dominates(context.index.statement(switch.node), use)
-        for switch in environment(context.index, VARIABLES)
+        literal(setting.value) == "1"
+        and context.dominates(context.index.statement(setting.node), use)
+        for setting in settings(context.index, VARIABLES)
     )
 
 

@@ -1,11 +1,12 @@
 """Where a script switches TensorFlow's automatic mixed precision on, or the NPU's precision."""
 
 import ast
-from typing import Iterator, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 from npu_migrate.facts import PrecisionSwitch
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.conditions import Conditions
+from npu_migrate.migrations.environment import settings
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import Index, dotted, literal
 
@@ -13,7 +14,6 @@ VARIABLES = ("TF_ENABLE_AUTO_MIXED_PRECISION", "TF_ENABLE_AUTO_MIXED_PRECISION_G
 OPTION = "auto_mixed_precision"
 SET_OPTIONS = "tensorflow.config.optimizer.set_experimental_options"
 REWRITER_CONFIG = "tensorflow.core.protobuf.rewriter_config_pb2.RewriterConfig"
-SETTERS = ("os.putenv", "os.environ.setdefault", "os.environ.update")
 OFF = ("0", "false", "False", "", 0, False)
 PARAMETERS = ("precision_mode", "precision_mode_v2")
 
@@ -40,51 +40,9 @@ def is_off(value: Optional[ast.expr]) -> bool:
     return (known is not None and known in OFF) or dotted(value).endswith(".OFF")
 
 
-def environment(index: Index, names: object) -> List[Switch]:
-    """The environment variables among ``names`` that a file sets, and to what."""
-    found = []
-    for string in index.string_nodes:
-        name = str(literal(string))
-        if name in names:  # type: ignore[operator]
-            found += [Switch(string, name, value) for value in _environment_value(index, string)]
-    for call in index.calls:
-        if index.resolve(call.func).sole == "os.environ.update":
-            for keyword in call.keywords:
-                if keyword.arg in names:  # type: ignore[operator]
-                    found.append(Switch(call, str(keyword.arg), keyword.value))
-    return found
-
-
-def _environment_value(index: Index, string: ast.expr) -> Iterator[Optional[ast.expr]]:
-    """What the variable is set to that a string names, where it is set."""
-    parent = index.parents.get(string)
-    for ancestor in index.ancestors(string):
-        if isinstance(ancestor, (ast.Assign, ast.AugAssign)):
-            targets = ancestor.targets if isinstance(ancestor, ast.Assign) else [ancestor.target]
-            if any(_is_variable(index, target, string) for target in targets):
-                yield ancestor.value
-            return
-        if isinstance(ancestor, ast.Call):
-            if index.resolve(ancestor.func).names.isdisjoint(SETTERS):
-                return
-            if isinstance(parent, ast.Dict) and string in parent.keys:
-                yield parent.values[parent.keys.index(string)]
-            elif ancestor.args and ancestor.args[0] is string and len(ancestor.args) > 1:
-                yield ancestor.args[1]
-            return
-
-
-def _is_variable(index: Index, target: ast.expr, string: ast.expr) -> bool:
-    return (
-        isinstance(target, ast.Subscript)
-        and dotted(target.value).rpartition(".")[2] == "environ"
-        and index.inside(string, target)
-    )
-
-
 def switches(index: Index) -> List[Switch]:
     """The switches of a file that are on, or may be."""
-    found = environment(index, VARIABLES)
+    found = [Switch(*setting) for setting in settings(index, VARIABLES)]
     found += _rewrites(index) + _options(index) + _configurations(index)
     return [switch for switch in found if switch.is_on]
 

@@ -1,11 +1,11 @@
 """XLA goes off: the NPU has a compiler of its own (NPU406 to NPU409)."""
 
 import ast
-from typing import Optional
 
 from npu_migrate.migrations.context import Context, argument, place_of, unpacks
-from npu_migrate.migrations.precision_switches import Switch, environment, is_off
-from npu_migrate.names import dotted, is_none
+from npu_migrate.migrations.environment import Setting, settings, statement_that_sets
+from npu_migrate.migrations.precision_switches import is_off
+from npu_migrate.names import is_none
 from npu_migrate.plan import Argument, EditCall, RemoveStatement, Status
 
 LEVEL = "global_jit_level"
@@ -37,9 +37,9 @@ def run(context: Context) -> None:
     for chain in context.index.chains:
         if context.is_named(chain, COMPILE) and not context.without(chain):
             context.report("xla-compile", chain, symbol=context.index.resolve(chain).sole)
-    for switch in environment(context.index, (FLAGS,)):
-        if switch.is_on and not context.without(switch.node):
-            _flags(context, switch)
+    for setting in settings(context.index, (FLAGS,)):
+        if not is_off(setting.value) and not context.without(setting.node):
+            _flags(context, setting)
 
 
 def _levels(context: Context) -> None:
@@ -103,33 +103,12 @@ def _drop(context: Context, call: ast.Call, keyword: str) -> None:
         context.discard(value)
 
 
-def _flags(context: Context, switch: Switch) -> None:
-    statement = _statement_of(context, switch.node)
+def _flags(context: Context, setting: Setting) -> None:
+    statement = statement_that_sets(context.index, setting.node)
     if statement is not None:
         _remove(context, "xla-flags", statement, FLAGS)
-        return
-    if isinstance(switch.node, ast.Call):
-        edit = EditCall(switch.node, "", (Argument(FLAGS),))
-        context.report("xla-flags", switch.node, edit, symbol=FLAGS)
+    elif isinstance(setting.node, ast.Call):
+        edit = EditCall(setting.node, "", (Argument(FLAGS),))
+        context.report("xla-flags", setting.node, edit, symbol=FLAGS)
     else:
-        context.report("xla-flags", switch.node, status=Status.MANUAL, symbol=FLAGS)
-
-
-def _statement_of(context: Context, node: ast.expr) -> Optional[ast.stmt]:
-    """The statement that does nothing but set the variable."""
-    index = context.index
-    statement = index.statement(node)
-    if isinstance(statement, ast.AugAssign):
-        return statement
-    if isinstance(statement, ast.Assign):
-        alone = len(statement.targets) == 1 and index.inside(node, statement.targets[0])
-        return statement if alone else None
-    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-        return None
-    call = statement.value
-    if dotted(call.func).endswith(".update"):
-        given = call.args[0] if len(call.args) == 1 and not call.keywords else None
-        alone = isinstance(given, ast.Dict) and len(given.keys) == 1
-        alone = alone or (not call.args and len(call.keywords) == 1)
-        return statement if alone else None
-    return statement
+        context.report("xla-flags", setting.node, status=Status.MANUAL, symbol=FLAGS)

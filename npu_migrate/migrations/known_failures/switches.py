@@ -3,7 +3,7 @@
 import ast
 from typing import Collection, FrozenSet, Iterator, Tuple
 
-from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations import precision_switches, vocabulary
 from npu_migrate.names import Index, literal
 
 MIXED_PRECISION = "mixed precision"
@@ -33,8 +33,6 @@ _CALLED = {
 _WRITTEN = {
     "allow_mix_precision": MIXED_PRECISION,
     "mixed_float16": MIXED_PRECISION,
-    "TF_ENABLE_AUTO_MIXED_PRECISION": MIXED_PRECISION,
-    "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE": MIXED_PRECISION,
 }
 """Texts that turn a switch on."""
 
@@ -44,7 +42,10 @@ _OPTIONS = {("mix_compile_mode", True): MIX_COMPILE, ("enable_data_pre_proc", Fa
 
 def switches(index: Index) -> FrozenSet[str]:
     """The switches that a file sets."""
-    return frozenset((*_called(index), *_written(index), *_assigned(index), *_options(index)))
+    found = {*_called(index), *_written(index), *_options(index)}
+    if precision_switches.switches(index):
+        found.add(MIXED_PRECISION)
+    return frozenset(found)
 
 
 def is_call_of(index: Index, call: ast.Call, switch: str) -> bool:
@@ -69,14 +70,6 @@ def _written(index: Index) -> Iterator[str]:
         text = literal(string)
         if text in _WRITTEN:
             yield _WRITTEN[str(text)]
-
-
-def _assigned(index: Index) -> Iterator[str]:
-    """``rewrite_options.auto_mixed_precision = 1``."""
-    for statement in index.places:
-        if isinstance(statement, ast.Assign) and literal(statement.value) != 0:
-            if any(getattr(t, "attr", "") == "auto_mixed_precision" for t in statement.targets):
-                yield MIXED_PRECISION
 
 
 def _options(index: Index) -> Iterator[str]:
