@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from npu_migrate import engine
+from npu_migrate.options import Options
 
 SCRIPT = "import tensorflow as tf\n\nsession = tf.Session()\n"
 
@@ -81,7 +82,7 @@ def test_the_command_line_has_the_last_word(settings, asked):
 
 def test_no_settings(settings, asked):
     settings(ALL)
-    assert asked("--no-config", "--check", "a.py") == engine.Options(with_texts=False)
+    assert asked("--no-config", "--check", "a.py") == Options(with_texts=False)
 
 
 def test_a_named_file(settings, asked):
