@@ -23,13 +23,12 @@ from typing import (
 )
 
 from npu_migrate.canonical import Canonical
-from npu_migrate.link import Programs, link_added_scaling, link_names, link_sessions, link_steps
-from npu_migrate.migrations.survey import (
-    Sought,
-)
+from npu_migrate.link import link_added_scaling, link_names, link_sessions, link_steps
+from npu_migrate.migrations.survey import Sought
 from npu_migrate.migrator import Migrator
 from npu_migrate.names import Project
 from npu_migrate.options import Options
+from npu_migrate.programs import Programs
 from npu_migrate.reader import Reader
 from npu_migrate.results import FileResult, all_or_none
 from npu_migrate.rules import Rules

@@ -19,14 +19,14 @@ from npu_migrate.facts import (
 from npu_migrate.migrations.known_failures.switches import MIXED_PRECISION
 from npu_migrate.migrations.vocabulary import SCALED, TO_MIGRATE, is_keras_optimizer, is_optimizer
 from npu_migrate.names import Project, Resolution
-from npu_migrate.scan import Scan
+from npu_migrate.programs import Programs
 
 Parameter = Tuple[str, str]
 
 
 def link_names(
     project: Project,
-    programs: "Programs",
+    programs: Programs,
     files: Sequence[NameFacts],
     replaced: Iterable[str],
     loss_scale: str = "",
@@ -103,14 +103,14 @@ def link_steps(run: RunFacts, files: Sequence[StepFacts]) -> RunFacts:
     return replace(run, classes=classes, moving=moving, ordered=moving - unordered)
 
 
-def link_added_scaling(run: RunFacts, programs: "Programs", files: Sequence[StepFacts]) -> RunFacts:
+def link_added_scaling(run: RunFacts, programs: Programs, files: Sequence[StepFacts]) -> RunFacts:
     """The run, whose programs with a new loss scale are taken for such of mixed precision."""
     added = programs.around(f.sessions.module for f in files if f.adds_scaling)
     on = run.switches.get(MIXED_PRECISION, frozenset()) | added
     return replace(run, switches={**run.switches, MIXED_PRECISION: on}) if added else run
 
 
-def link_sessions(run: RunFacts, programs: "Programs", files: Sequence[SessionFacts]) -> RunFacts:
+def link_sessions(run: RunFacts, programs: Programs, files: Sequence[SessionFacts]) -> RunFacts:
     """The run with what the files that run together say of sessions and their precision."""
     return replace(
         run,
@@ -119,7 +119,7 @@ def link_sessions(run: RunFacts, programs: "Programs", files: Sequence[SessionFa
     )
 
 
-def _precision(programs: "Programs", files: Sequence[SessionFacts]) -> Dict[str, ProgramPrecision]:
+def _precision(programs: Programs, files: Sequence[SessionFacts]) -> Dict[str, ProgramPrecision]:
     """Module -> the precision of its programs, where one of them has mixed precision."""
     by_module = {f.module: f for f in files}
     found: Dict[str, ProgramPrecision] = {}
@@ -176,72 +176,6 @@ def _all_known(region: RegionFacts, classes: Mapping[str, ClassFacts]) -> bool:
 
 
 # Horovod --------------------------------------------------------------------------------------
-
-
-Resolve = Callable[[str, str, int], str]
-
-
-class Programs:
-    """Modules that imports join, in either direction: what runs as one program.
-
-    ``scans`` are by module; ``resolve(module, dotted, level)`` tells which module an import means.
-    """
-
-    def __init__(self, scans: Mapping[str, Scan], resolve: Resolve) -> None:
-        self._neighbours: Dict[str, Set[str]] = {module: set() for module in scans}
-        self._imported: Dict[str, Set[str]] = {module: set() for module in scans}
-        self._importing: Dict[str, Set[str]] = {module: set() for module in scans}
-        taken: Set[str] = set()
-        for module, scan in scans.items():
-            for imported in scan.imports:
-                target = resolve(module, imported.module, imported.level)
-                if not target.startswith(":"):
-                    continue
-                names = [target + n if target == ":" else f"{target}.{n}" for n in imported.names]
-                taken.update(names)
-                for name in (target, *names):
-                    self._join(module, name)
-        self.taken = frozenset(taken)
-        """Names that one file of the run takes from another."""
-        self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
-        self.closed = frozenset(name for scan in scans.values() for name in scan.closed)
-        self.with_embeddings = [module for module, scan in scans.items() if scan.has_embeddings]
-
-    def importers(self, modules: Iterable[str]) -> FrozenSet[str]:
-        """The modules that import one of ``modules``, directly or not, and these themselves."""
-        return _reached(modules, self._importing)
-
-    def _join(self, module: str, name: str) -> None:
-        while name and name != ":" and name not in self._neighbours:
-            name = name.rpartition(".")[0]
-        if name in self._neighbours and name != module:
-            self._neighbours[module].add(name)
-            self._neighbours[name].add(module)
-            self._imported[module].add(name)
-            self._importing[name].add(module)
-
-    def name(self, module: str) -> str:
-        """A name that all modules of a program share, and no others."""
-        return min(self.around((module,)))
-
-    def around(self, modules: Iterable[str]) -> FrozenSet[str]:
-        """The modules of every program that holds one of ``modules``."""
-        return _reached(modules, self._neighbours)
-
-    def beside(self, module: str) -> List[str]:
-        """The modules that some script of the run imports together with ``module``, in order."""
-        return sorted(_reached(_reached([module], self._importing), self._imported))
-
-
-def _reached(modules: Iterable[str], neighbours: Mapping[str, Set[str]]) -> FrozenSet[str]:
-    reached: Set[str] = set()
-    pending = list(modules)
-    while pending:
-        module = pending.pop()
-        if module not in reached:
-            reached.add(module)
-            pending += neighbours[module]
-    return frozenset(reached)
 
 
 def _parameters(files: Sequence[NameFacts], project: Project) -> Dict[Parameter, Resolution]:

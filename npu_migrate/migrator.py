@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import FrozenSet, Iterable, List, Tuple
 
 from npu_migrate.facts import RunFacts
-from npu_migrate.link import Programs
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.table import Table
 from npu_migrate.names import Index
 from npu_migrate.options import Options
 from npu_migrate.plan import Finding, Plan
+from npu_migrate.programs import Programs
 from npu_migrate.reader import Reader, ReadFile, ScannedFile, too_deep
 from npu_migrate.results import FileResult
 from npu_migrate.rewrite import RewriteError, rewrite

@@ -6,6 +6,7 @@ from typing import Tuple
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.control_dependencies import MANAGER_NAME
+from npu_migrate.migrations.keras_training import compiles
 from npu_migrate.migrations.loss_scaling import LossScaling
 from npu_migrate.migrations.optimizers import COMPUTING, Optimizers
 from npu_migrate.migrations.training_optimizers import KERAS, Training, TrainingOptimizers
@@ -47,9 +48,8 @@ class AddedScaling:
     def _compiled(self) -> None:
         """``model.compile(optimizer=...)``: Keras trains by itself."""
         for call in self.index.calls:
-            if method_name(call) == "compile" and not self.index.resolve(call.func).names:
-                if argument(call, -1, "optimizer") is not None:
-                    self.context.report("loss-scale-not-added", call, obstacle=KERAS)
+            if compiles(self.index, call) and argument(call, -1, "optimizer") is not None:
+                self.context.report("loss-scale-not-added", call, obstacle=KERAS)
 
     def _scale(self, training: Training) -> None:
         anchor = training.anchor

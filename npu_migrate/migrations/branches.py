@@ -6,7 +6,7 @@ from typing import Optional, Union
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.paths import decided_by
-from npu_migrate.names import Binding, Index, dotted, key_of, literal
+from npu_migrate.names import Binding, Index, literal, option_name
 
 
 def never_taken(index: Index, node: ast.AST) -> bool:
@@ -48,14 +48,6 @@ def value_on_npu(index: Index, test: ast.expr) -> Optional[bool]:
 def _is_false(index: Index, test: Union[ast.expr, Binding]) -> bool:
     if isinstance(test, Binding):
         return False
-    if isinstance(test, ast.Call):
-        if index.resolve(test.func).names & vocabulary.EAGERLY:
-            return True
-        return dotted(test.func).endswith(".get") and _is_use_tpu(*test.args[:1])
-    if isinstance(test, ast.Subscript):
-        return _is_use_tpu(key_of(test))
-    return dotted(test).rpartition(".")[2] == "use_tpu"
-
-
-def _is_use_tpu(*keys: ast.AST) -> bool:
-    return any(literal(key) == "use_tpu" for key in keys)
+    if isinstance(test, ast.Call) and index.resolve(test.func).names & vocabulary.EAGERLY:
+        return True
+    return option_name(test) == "use_tpu"

@@ -131,7 +131,7 @@ class Context:
         """Whether an expression may stand for one of the qualified names."""
         return not self.index.resolve(node).names.isdisjoint(names)
 
-    def calls_to(self, call: ast.AST, *names: str) -> bool:
+    def calls_to(self, call: object, *names: str) -> bool:
         """Whether a node is a call of one of the qualified names."""
         return isinstance(call, ast.Call) and self.is_named(call.func, names)
 

@@ -151,8 +151,7 @@ class GlobalStep:
             return ""
         for producer in self.index.producers(name):
             if not isinstance(producer, (ast.List, ast.ListComp)):
-                is_list = self.context.calls_to(producer, "builtins.list")  # type: ignore[arg-type]
-                if not is_list:
+                if not self.context.calls_to(producer, "builtins.list"):
                     return ""
         return name.id
 

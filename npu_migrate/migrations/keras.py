@@ -5,13 +5,13 @@ that what follows it never runs: it is closed in a ``finally``.
 """
 
 import ast
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 from npu_migrate.migrations import precision, vocabulary
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.keras_training import KERAS, KerasTraining
 from npu_migrate.migrations.optimizers import Optimizers
-from npu_migrate.names import FUNCTIONS, Index, literal
+from npu_migrate.names import FUNCTIONS, Index, main_block
 from npu_migrate.plan import Edit, InsertStatements, ReplaceStatement
 
 LEAVING = (
@@ -137,14 +137,3 @@ class Keras:
 def has_own_session(index: Index) -> bool:
     """Whether a file gives Keras a session itself."""
     return any(index.resolve(c.func).names & vocabulary.KERAS_SESSIONS for c in index.calls)
-
-
-def main_block(tree: ast.Module) -> Optional[List[ast.stmt]]:
-    """The body of ``if __name__ == "__main__":``."""
-    for statement in tree.body:
-        if isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare):
-            sides = [statement.test.left, *statement.test.comparators]
-            names = [side.id for side in sides if isinstance(side, ast.Name)]
-            if names == ["__name__"] and "__main__" in map(literal, sides):
-                return statement.body
-    return None

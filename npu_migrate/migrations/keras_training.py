@@ -127,3 +127,8 @@ class KerasTraining:
 def _receiver(call: ast.Call) -> ast.expr:
     assert isinstance(call.func, ast.Attribute)
     return call.func.value
+
+
+def compiles(index: Index, call: ast.Call) -> bool:
+    """Whether a call is ``model.compile(...)`` of some model, and not a function that is known."""
+    return method_name(call) == "compile" and not index.resolve(call.func).names

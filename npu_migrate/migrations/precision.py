@@ -153,7 +153,6 @@ def _is_set_before(context: Context, use: ast.AST) -> bool:
 
 def is_set(context: Context, config: ast.expr) -> bool:
     """Whether a configuration has its precision set already, or its file sets one by hand."""
-    setters = [vocabulary.SET_PRECISION_MODE]
-    if any(context.calls_to(p, *setters) for p in context.index.producers(config)):  # type: ignore[arg-type]
-        return True
-    return sets_parameter(context.index)
+    producers = context.index.producers(config)
+    is_made = any(context.calls_to(p, vocabulary.SET_PRECISION_MODE) for p in producers)
+    return is_made or sets_parameter(context.index)

@@ -15,10 +15,9 @@ from npu_migrate.names import (
     FunctionNode,
     Index,
     defaults_of,
-    key_of,
     last_name,
     literal,
-    method_name,
+    option_name,
 )
 
 TRAINING, OTHER, UNKNOWN = "training", "evaluation", "unknown"
@@ -135,7 +134,7 @@ class Purposes:
             return next(filter(None, (self._arm(value, holds) for value in test.values)), "")
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             return self._compared(test, holds)
-        name = _last(test)
+        name = option_name(test).lstrip("_").lower()
         if name in FLAGS:
             return TRAINING if holds else OTHER
         return _ACTIONS.get(name, "") if holds else ""
@@ -214,14 +213,3 @@ def _with_name(found: Set[str], name: str) -> Set[str]:
     if not named:
         return found or {UNKNOWN}
     return (found - {UNKNOWN}) | {named} | (set() if named in found else {BY_NAME})
-
-
-def _last(test: ast.expr) -> str:
-    """The last name of ``params.is_training``, ``self._is_training``, ``params['is_training']``."""
-    if isinstance(test, ast.Subscript):
-        name = literal(key_of(test))
-    elif isinstance(test, ast.Call) and method_name(test) == "get" and test.args:
-        name = literal(test.args[0])
-    else:
-        name = last_name(test)
-    return name.lstrip("_").lower() if isinstance(name, str) else ""

@@ -66,10 +66,10 @@ class RunConfigs:
 
     def _with_precision(self, producer: Producer) -> Optional[ast.expr]:
         """The configuration that ``set_precision_mode`` takes and gives back."""
-        is_set = isinstance(producer, ast.Call) and self.context.calls_to(
-            producer, vocabulary.SET_PRECISION_MODE
-        )
-        return argument(producer, 0, "config") if is_set else None  # type: ignore[arg-type]
+        if not isinstance(producer, ast.Call):
+            return None
+        is_set = self.context.calls_to(producer, vocabulary.SET_PRECISION_MODE)
+        return argument(producer, 0, "config") if is_set else None
 
     def is_for_npu(self, config: ast.expr) -> bool:
         """Whether a configuration runs on the NPU already, whatever way it took."""

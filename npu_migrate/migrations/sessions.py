@@ -24,7 +24,6 @@ class Maker(NamedTuple):
     """Where it takes the server that it runs on."""
 
 
-SESSIONS = frozenset(("tensorflow.Session", "tensorflow.InteractiveSession"))
 MAKERS: Mapping[str, Maker] = {
     "tensorflow.Session": Maker(2, target=0),
     "tensorflow.InteractiveSession": Maker(2, target=0),
@@ -190,10 +189,10 @@ class Sessions:
     # What can't be migrated ---------------------------------------------------------------------
 
     def _subclass(self, node: ast.ClassDef) -> None:
-        bases = [base for base in node.bases if self.context.is_named(base, SESSIONS)]
+        bases = [base for base in node.bases if self.context.is_named(base, vocabulary.SESSIONS)]
         if not bases or self._uses_npu_config(node):
             return
-        symbol = sorted(self.index.resolve(bases[0]).names & SESSIONS)[0]
+        symbol = sorted(self.index.resolve(bases[0]).names & vocabulary.SESSIONS)[0]
         self.context.report("session-subclass", node, symbol=symbol)
 
     def _uses_npu_config(self, node: ast.AST) -> bool:

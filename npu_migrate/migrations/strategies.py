@@ -10,6 +10,7 @@ from typing import List
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, unpacks
+from npu_migrate.migrations.keras_training import compiles
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import arguments_of, dotted, method_name
 from npu_migrate.plan import Argument, EditCall, RemoveStatement
@@ -49,7 +50,7 @@ def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
         return
     if unpacks(call) or not _is_used(context, optimizers, call):
         context.report("strategy-used-elsewhere", call, strategy=name)
-    elif _trains_by_keras(context):
+    elif any(compiles(context.index, other) for other in context.index.calls):
         context.report("strategy-of-keras", call, strategy=name)
     else:
         positions = [Argument(position) for position in reversed(range(len(call.args)))]
@@ -107,14 +108,6 @@ def _is_used(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:
         and other.func.attr in METHODS
         and call in optimizers.producers(other.func.value)
         for other in context.index.calls
-    )
-
-
-def _trains_by_keras(context: Context) -> bool:
-    """Whether the file compiles a model."""
-    return any(
-        method_name(call) == "compile" and not context.index.resolve(call.func).names
-        for call in context.index.calls
     )
 
 

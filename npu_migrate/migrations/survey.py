@@ -18,7 +18,7 @@ from npu_migrate.facts import (
 )
 from npu_migrate.migrations import precision_switches, sessions, signs, vocabulary
 from npu_migrate.migrations.hand_scaling import HandScaling
-from npu_migrate.migrations.keras import has_own_session, main_block
+from npu_migrate.migrations.keras import has_own_session
 from npu_migrate.migrations.keras_training import KerasTraining
 from npu_migrate.migrations.known_failures.switches import switches
 from npu_migrate.migrations.npu_configs import NpuConfigs
@@ -27,7 +27,16 @@ from npu_migrate.migrations.signs import Text
 from npu_migrate.migrations.step_moves import StepMoves
 from npu_migrate.migrations.steps import Behaviour, Steps
 from npu_migrate.migrations.training_optimizers import TrainingOptimizers
-from npu_migrate.names import FUNCTIONS, Binding, Index, arguments_of, dotted, exports, parameters
+from npu_migrate.names import (
+    FUNCTIONS,
+    Binding,
+    Index,
+    arguments_of,
+    dotted,
+    exports,
+    main_block,
+    parameters,
+)
 
 
 @dataclass(frozen=True)

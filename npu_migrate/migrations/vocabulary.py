@@ -99,6 +99,7 @@ RANK_QUESTIONS = {
 }
 """What asks HCCL, and the function of ``ops_adapter`` that asks the environment."""
 
+SESSIONS = frozenset(("tensorflow.Session", "tensorflow.InteractiveSession"))
 SET_PRECISION_MODE = "npu_migrate.runtime.set_precision_mode"
 
 STRATEGY = BRIDGE + "npu_strategy.NPUStrategy"

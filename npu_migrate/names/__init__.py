@@ -37,7 +37,9 @@ from npu_migrate.names.syntax import (
     last_name,
     leaves,
     literal,
+    main_block,
     method_name,
+    option_name,
     parameters,
 )
 
@@ -64,6 +66,8 @@ __all__ = [
     "last_name",
     "leaves",
     "literal",
+    "main_block",
+    "option_name",
     "method_name",
     "parameters",
 ]

@@ -81,6 +81,17 @@ def last_name(node: ast.AST) -> str:
     return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
+def option_name(node: ast.AST) -> str:
+    """The option that is read: ``x`` of ``x``, ``args.x``, ``args['x']`` and ``args.get('x')``."""
+    if isinstance(node, ast.Subscript):
+        name = literal(key_of(node))
+    elif isinstance(node, ast.Call):
+        name = literal(node.args[0]) if method_name(node) == "get" and node.args else None
+    else:
+        name = last_name(node)
+    return name if isinstance(name, str) else ""
+
+
 def method_name(call: ast.Call) -> str:
     """The method that a call calls, as it is written; an empty string where it calls none."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -114,3 +125,14 @@ def last_line(statement: ast.stmt) -> int:
     """The line on which a statement ends, as far as its nodes tell on Python 3.7."""
     end = getattr(statement, "end_lineno", None)
     return end or max(getattr(node, "lineno", 0) for node in ast.walk(statement))
+
+
+def main_block(tree: ast.Module) -> Optional[List[ast.stmt]]:
+    """The body of ``if __name__ == "__main__":``."""
+    for statement in tree.body:
+        if isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare):
+            sides = [statement.test.left, *statement.test.comparators]
+            names = [side.id for side in sides if isinstance(side, ast.Name)]
+            if names == ["__name__"] and "__main__" in map(literal, sides):
+                return statement.body
+    return None

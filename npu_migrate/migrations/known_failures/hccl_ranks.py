@@ -6,7 +6,7 @@ from typing import List
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.known_failures.switches import COLLECTIVES, is_call_of
-from npu_migrate.names import literal
+from npu_migrate.names import main_block
 from npu_migrate.plan import EditCall, Status
 
 
@@ -34,17 +34,17 @@ def _is_too_early(context: Context, call: ast.Call, inits: List[ast.Call]) -> bo
     index = context.index
     for init in inits:
         if index.region(init) is index.region(call):
-            if not isinstance(index.region(call), ast.Module) or _before(index, call, init):
-                return _before(index, call, init)
+            if not isinstance(index.region(call), ast.Module) or _before(call, init):
+                return _before(call, init)
     if context.run.has_switch(index.module, COLLECTIVES):
         return False
     return _is_program(context)
 
 
-def _before(index: object, call: ast.Call, init: ast.Call) -> bool:
+def _before(call: ast.Call, init: ast.Call) -> bool:
     return (call.lineno, call.col_offset) < (init.lineno, init.col_offset)
 
 
 def _is_program(context: Context) -> bool:
     """Whether the file is one that is run, so that no other comes before it."""
-    return any(literal(s) == "__main__" for s in context.index.string_nodes)
+    return main_block(context.index.tree) is not None

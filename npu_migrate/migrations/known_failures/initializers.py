@@ -82,15 +82,15 @@ class Initializers:
         return argument(call, 0, "fetches")
 
     def _is_group(self, node: object) -> bool:
-        return isinstance(node, ast.Call) and self.context.calls_to(node, vocabulary.GROUP)
+        return self.context.calls_to(node, vocabulary.GROUP)
 
     def _groups(self, fetched: ast.expr) -> List[ast.expr]:
         """The lists, tuples and ``tf.group`` calls that a value may be."""
         return [
             producer
             for producer in self.optimizers.producers(fetched)
-            if isinstance(producer, (ast.List, ast.Tuple))
-            or (isinstance(producer, ast.Call) and self._is_group(producer))
+            if isinstance(producer, ast.expr)
+            and (isinstance(producer, (ast.List, ast.Tuple)) or self._is_group(producer))
         ]
 
     def _members(self, group: ast.expr) -> List[ast.expr]:

@@ -3,10 +3,10 @@
 import ast
 from typing import FrozenSet, Iterator, Tuple
 
+from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context
 from npu_migrate.names import WITHS, Binding, dotted
 
-SESSIONS = frozenset(("tensorflow.Session", "tensorflow.InteractiveSession"))
 CLOSING = frozenset(("npu_bridge.npu_init.close_session", "contextlib.closing"))
 
 
@@ -29,7 +29,9 @@ def _kept(context: Context) -> Iterator[Tuple[Tuple[str, ...], ast.Call]]:
                 continue
             names = (attribute, dotted(binding.value) or attribute)
             for value in context.index.producers(binding.value):
-                if isinstance(value, ast.Call) and context.is_named(value.func, SESSIONS):
+                if isinstance(value, ast.Call) and context.is_named(
+                    value.func, vocabulary.SESSIONS
+                ):
                     yield names, value
 
 

@@ -1,0 +1,70 @@
+"""Which modules of a run make one program, as far as their imports tell."""
+
+from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, Set
+
+from npu_migrate.scan import Scan
+
+Resolve = Callable[[str, str, int], str]
+
+
+class Programs:
+    """Modules that imports join, in either direction: what runs as one program.
+
+    ``scans`` are by module; ``resolve(module, dotted, level)`` tells which module an import means.
+    """
+
+    def __init__(self, scans: Mapping[str, Scan], resolve: Resolve) -> None:
+        self._neighbours: Dict[str, Set[str]] = {module: set() for module in scans}
+        self._imported: Dict[str, Set[str]] = {module: set() for module in scans}
+        self._importing: Dict[str, Set[str]] = {module: set() for module in scans}
+        taken: Set[str] = set()
+        for module, scan in scans.items():
+            for imported in scan.imports:
+                target = resolve(module, imported.module, imported.level)
+                if not target.startswith(":"):
+                    continue
+                names = [target + n if target == ":" else f"{target}.{n}" for n in imported.names]
+                taken.update(names)
+                for name in (target, *names):
+                    self._join(module, name)
+        self.taken = frozenset(taken)
+        """Names that one file of the run takes from another."""
+        self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
+        self.closed = frozenset(name for scan in scans.values() for name in scan.closed)
+        self.with_embeddings = [module for module, scan in scans.items() if scan.has_embeddings]
+
+    def importers(self, modules: Iterable[str]) -> FrozenSet[str]:
+        """The modules that import one of ``modules``, directly or not, and these themselves."""
+        return _reached(modules, self._importing)
+
+    def _join(self, module: str, name: str) -> None:
+        while name and name != ":" and name not in self._neighbours:
+            name = name.rpartition(".")[0]
+        if name in self._neighbours and name != module:
+            self._neighbours[module].add(name)
+            self._neighbours[name].add(module)
+            self._imported[module].add(name)
+            self._importing[name].add(module)
+
+    def name(self, module: str) -> str:
+        """A name that all modules of a program share, and no others."""
+        return min(self.around((module,)))
+
+    def around(self, modules: Iterable[str]) -> FrozenSet[str]:
+        """The modules of every program that holds one of ``modules``."""
+        return _reached(modules, self._neighbours)
+
+    def beside(self, module: str) -> List[str]:
+        """The modules that some script of the run imports together with ``module``, in order."""
+        return sorted(_reached(_reached([module], self._importing), self._imported))
+
+
+def _reached(modules: Iterable[str], neighbours: Mapping[str, Set[str]]) -> FrozenSet[str]:
+    reached: Set[str] = set()
+    pending = list(modules)
+    while pending:
+        module = pending.pop()
+        if module not in reached:
+            reached.add(module)
+            pending += neighbours[module]
+    return frozenset(reached)
