@@ -67,8 +67,8 @@ class Estimators:
             owner = self._class_around(call) if is_super else None
             base = self._base(owner) if owner is not None else ""
             return (base, 0) if base else None
-        for node in self.index.classes:
-            if self.index.qualname(node) in names and not _has_init(node):
+        for node in map(self.index.class_named, sorted(names)):
+            if node is not None and not _has_init(node):
                 base = self._base(node)
                 return (base, 0) if base else None
         return None
@@ -78,14 +78,13 @@ class Estimators:
 
     def _base(self, node: ast.ClassDef) -> str:
         """The Estimator of TensorFlow that the arguments of ``super().__init__`` go to."""
-        by_name = {self.index.qualname(other): other for other in self.index.classes}
         pending, seen = [node], {node}
         while pending:
             for base in pending.pop().bases:
                 name = self.index.resolve(base).sole
                 if name in CONFIG_AT:
                     return name
-                parent = by_name.get(name)
+                parent = self.index.class_named(name)
                 if parent is not None and parent not in seen and not _has_init(parent):
                     seen.add(parent)
                     pending.append(parent)

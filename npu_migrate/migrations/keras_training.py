@@ -95,17 +95,16 @@ class KerasTraining:
         names = self.index.resolve(call.func).names
         if any(name.startswith(KERAS) for name in names):
             return True
-        own = [node for node in self.index.classes if self.index.qualname(node) in names]
+        own = [node for node in map(self.index.class_named, names) if node is not None]
         if own:
             return any(self._is_model(node, set()) for node in own)
         return False if any(name.startswith("tensorflow.") for name in names) else None
 
     def _is_model(self, node: ast.ClassDef, seen: Set[ast.ClassDef]) -> bool:
-        by_name = {self.index.qualname(other): other for other in self.index.classes}
         seen.add(node)
         for base in node.bases:
             name = self.index.resolve(base).sole
-            parent = by_name.get(name)
+            parent = self.index.class_named(name)
             if name.startswith(KERAS):
                 return True
             if parent is not None and parent not in seen and self._is_model(parent, seen):

@@ -27,6 +27,7 @@ class Index(Resolver):
         super().__init__(tree, module, canonical)
         self._statements: Optional[Dict[ast.AST, List[ast.stmt]]] = None
         self._names_read: Optional[Dict[str, List[ast.Name]]] = None
+        self._classes_by_name: Optional[Dict[str, ast.ClassDef]] = None
         Walk(self, importer).run()
 
     def producers(self, node: ast.expr) -> List[Union[ast.expr, Binding]]:
@@ -107,6 +108,12 @@ class Index(Resolver):
         if len(definitions) == 1 and isinstance(definitions[0], FUNCTIONS):
             return definitions[0]
         return None
+
+    def class_named(self, name: str) -> Optional[ast.ClassDef]:
+        """The class of this file that has a qualified name."""
+        if self._classes_by_name is None:
+            self._classes_by_name = {self.qualname(node): node for node in self.classes}
+        return self._classes_by_name.get(name)
 
     def returns(self, function: FunctionNode) -> List[ast.Return]:
         """The ``return`` statements of a function's own body, in order."""

@@ -129,10 +129,6 @@ class Project:
             module = module.rpartition(".")[0]
         return "", "", name
 
-    def module_of(self, name: str) -> str:
-        """The run's module that holds a qualified name, or an empty string."""
-        return self._split(name)[0] if name.startswith(":") else ""
-
 
 def union(results: Sequence[Resolution]) -> Resolution:
     if len(results) == 1:

@@ -8,15 +8,13 @@ Where they differ nothing is guessed: :class:`CannotPlace`.
 
 import ast
 import bisect
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 import libcst as cst
 
 from npu_migrate.rewrite.document import Document
 from npu_migrate.rewrite.errors import CannotPlace
 from npu_migrate.rewrite.source_order import Kind, ast_expressions, cst_expressions
-
-Block = Union[cst.Module, cst.BaseSuite]
 
 _STATEMENT_NAMES = {
     "AsyncFor": "For",
