@@ -26,8 +26,8 @@ def settings(index: Index, names: Container[str]) -> List[Setting]:
         if name in names:
             found += [Setting(string, name, value) for value in _value(index, string)]
     for call in index.calls:
-        for keyword in call.keywords if _sets(index, call, UPDATE) else ():
-            if keyword.arg in names:
+        for keyword in call.keywords:
+            if keyword.arg in names and _sets(index, call, UPDATE):
                 found.append(Setting(call, str(keyword.arg), keyword.value))
     return found
 

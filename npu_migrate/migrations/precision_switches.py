@@ -42,8 +42,13 @@ def is_off(value: Optional[ast.expr]) -> bool:
 
 def switches(index: Index) -> List[Switch]:
     """The switches of a file that are on, or may be."""
+    return [*options(index), *_rewrites(index)]
+
+
+def options(index: Index) -> List[Switch]:
+    """Those that are options, and no call that wraps an optimizer."""
     found = [Switch(*setting) for setting in settings(index, VARIABLES)]
-    found += _rewrites(index) + _options(index) + _configurations(index)
+    found += _options(index) + _configurations(index)
     return [switch for switch in found if switch.is_on]
 
 

@@ -43,7 +43,7 @@ _OPTIONS = {("mix_compile_mode", True): MIX_COMPILE, ("enable_data_pre_proc", Fa
 def switches(index: Index) -> FrozenSet[str]:
     """The switches that a file sets."""
     found = {*_called(index), *_written(index), *_options(index)}
-    if precision_switches.switches(index):
+    if precision_switches.options(index):
         found.add(MIXED_PRECISION)
     return frozenset(found)
 
