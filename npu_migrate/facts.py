@@ -146,6 +146,9 @@ class SessionFacts:
     sets_precision: bool = False
     """It says in which precision the NPU computes."""
     switches: Tuple[PrecisionSwitch, ...] = ()
+    trains: bool = False
+    scales: bool = False
+    """It scales a loss, by an optimizer or by hand."""
     npu_configs: Tuple[str, ...] = ()
     """The functions and variables that give a configuration of the NPU."""
 
@@ -157,6 +160,13 @@ class ProgramPrecision:
     switches: Tuple[PrecisionSwitch, ...] = ()
     configured: bool = False
     is_set: bool = False
+    trains: bool = False
+    scales: bool = False
+
+    @property
+    def lacks_scaling(self) -> bool:
+        """Whether a loss is trained on that nothing scales."""
+        return self.trains and not self.scales
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,8 @@ def _precision(programs: Programs, files: Sequence[SessionFacts]) -> Dict[str, P
                     switches=tuple(s for f in beside for s in f.switches),
                     configured=any(f.configures for f in beside),
                     is_set=any(f.sets_precision for f in beside),
+                    trains=any(f.trains for f in beside),
+                    scales=any(f.scales for f in beside),
                 )
     return found
 

@@ -27,12 +27,8 @@ CARRIERS = (SESSION_RULE, "estimator-config", "tpu-estimator")
 DUMMY_RULE = "graph-rewrite-trains-nothing"
 SWITCH_RULE = "auto-mixed-precision"
 SCALING_VARIABLE = "TF_ENABLE_AUTO_MIXED_PRECISION_LOSS_SCALING"
-NOTES = {
-    "TF_ENABLE_AUTO_MIXED_PRECISION": (
-        "builds of TensorFlow that know this variable scale the loss too, which on the NPU is for "
-        "NPULossScaleOptimizer"
-    )
-}
+UNSCALED_RULE = "mixed-precision-without-loss-scale"
+SCALING_RULE = "auto-loss-scaling-environment"
 
 
 def run(context: Context) -> None:
@@ -41,17 +37,21 @@ def run(context: Context) -> None:
     for switch in switches(context.index):
         if switch.followed and not is_set:
             status = Status.MIGRATED if is_carried(context) else Status.MANUAL
-            notes = NOTES.get(switch.name, "")
-            context.report(
-                SWITCH_RULE,
-                switch.node,
-                status=status,
-                symbol=switch.name,
-                notes=f"; {notes}" if notes else "",
-            )
-    for setting in settings(context.index, (SCALING_VARIABLE,)):
-        if not is_off(setting.value):
-            context.report("auto-loss-scaling-environment", setting.node, symbol=setting.name)
+            context.report(SWITCH_RULE, switch.node, status=status, symbol=switch.name)
+    _loss_scaling(context)
+
+
+def _loss_scaling(context: Context) -> None:
+    """Report that nothing scales the loss, once a file."""
+    program = context.run.precision_of(context.index.module)
+    if context.run.loss_scale or program.scales:
+        return
+    promised = [s for s in settings(context.index, (SCALING_VARIABLE,)) if not is_off(s.value)]
+    for setting in promised:
+        context.report(SCALING_RULE, setting.node, symbol=setting.name)
+    if program.lacks_scaling and not promised:
+        for switch in switches(context.index)[:1]:
+            context.report(UNSCALED_RULE, switch.node, symbol=switch.name)
 
 
 def is_carried(context: Context) -> bool:

@@ -51,6 +51,13 @@ class Sought:
     """Loss scaling is to be added where there is none."""
 
 
+TRAINING = (
+    *("minimize", "apply_gradients", "optimize_loss", "create_train_op"),
+    *("train", "train_and_evaluate", "fit", "fit_generator", "train_on_batch"),
+)
+"""Functions and methods that train, by the last part of their names."""
+
+
 def name_facts(index: Index, text: Text, sought: Sought) -> NameFacts:
     """What a file offers to the others and hands over to them."""
     trains = index.module in sought.training
@@ -153,8 +160,23 @@ def _session_facts(index: Index, text: Text, optimizers: Optimizers) -> SessionF
         configures=(makes and sessions.configures(index)) or bool(trains),
         sets_precision=has_precision and precision_switches.sets_precision(index),
         switches=tuple(precision_switches.facts(index, optimizers)) if has_precision else (),
+        trains=any(_last_name(call.func) in TRAINING for call in index.calls),
+        scales=_scales(index, text, optimizers),
         npu_configs=tuple(configs),
     )
+
+
+def _last_name(function: ast.expr) -> str:
+    return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def _scales(index: Index, text: Text, optimizers: Optimizers) -> bool:
+    """Whether a file scales a loss, by an optimizer or by hand."""
+    if text.shows(signs.LOSS_SCALING):
+        if any(index.resolve(c.func).names & vocabulary.SCALED for c in index.calls):
+            return True
+    by_hand = HandScaling(index, optimizers).calls if text.shows(signs.GRADIENTS) else None
+    return by_hand is not None and bool(by_hand(with_numbers=True))
 
 
 def _scaling_functions(index: Index) -> List[ScalingFunction]:
