@@ -37,11 +37,14 @@ MAKERS: Mapping[str, Maker] = {
     "tensorflow.contrib.training.train": Maker(9),
     "tensorflow.contrib.training.evaluate_once": Maker(8),
     "tensorflow.contrib.training.evaluate_repeatedly": Maker(9),
+    "tensorflow.contrib.predictor.from_saved_model": Maker(7),
+    "tensorflow.contrib.predictor.from_estimator": Maker(4),
 }
 METHODS: Mapping[str, Mapping[str, Maker]] = {
     TRAIN + "Supervisor": {
         "managed_session": Maker(1, target=0),
         "prepare_or_wait_for_session": Maker(1, target=0),
+        "PrepareSession": Maker(1, target=0),
     },
     TRAIN + "SessionManager": {
         "prepare_session": Maker(7),

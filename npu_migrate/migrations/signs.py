@@ -133,7 +133,8 @@ SESSIONS = signs(
     """
     Session InteractiveSession MonitoredSession MonitoredTrainingSession SingularMonitoredSession
     ChiefSessionCreator WorkerSessionCreator SessionManager session_config custom_optimizers
-    managed_session prepare_or_wait_for_session evaluate_once evaluate_repeatedly evaluation_loop
+    managed_session prepare_or_wait_for_session PrepareSession evaluate_once evaluate_repeatedly
+    evaluation_loop from_saved_model from_estimator
     """,
     ["learning.train", "training.train"],
     beside=["tensorflow"],

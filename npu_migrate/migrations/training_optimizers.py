@@ -125,9 +125,8 @@ class TrainingOptimizers:
                 yield use, self.optimizers.receiver(use)
         for call in self.index.calls:
             for name in self.index.resolve(call.func).names & vocabulary.TRAINING_FUNCTIONS.keys():
-                for position, keyword in vocabulary.TRAINING_FUNCTIONS[name]:
-                    optimizer = argument(call, position, keyword)
-                    yield call, call if optimizer is None else optimizer
+                optimizer = argument(call, *vocabulary.TRAINING_FUNCTIONS[name])
+                yield call, call if optimizer is None else optimizer
 
     def _computing(self, root: ast.expr) -> List[ast.expr]:
         """Where the same optimizer computes gradients, which it has to scale too."""

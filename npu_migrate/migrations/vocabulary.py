@@ -128,15 +128,11 @@ def is_optimizer(name: str) -> bool:
 
 
 TRAINING_FUNCTIONS = {
-    "tensorflow.contrib.training.create_train_op": ((1, "optimizer"),),
-    "tensorflow.contrib.slim.learning.create_train_op": ((1, "optimizer"),),
-    "tensorflow.contrib.layers.optimize_loss": ((3, "optimizer"),),
-    "tensorflow.contrib.gan.gan_train_ops": (
-        (2, "generator_optimizer"),
-        (3, "discriminator_optimizer"),
-    ),
+    "tensorflow.contrib.training.create_train_op": (1, "optimizer"),
+    "tensorflow.contrib.slim.learning.create_train_op": (1, "optimizer"),
+    "tensorflow.contrib.layers.optimize_loss": (3, "optimizer"),
 }
-"""Functions that give a training op, and where they take the optimizers that they train with."""
+"""Functions that give a training op, and where they take the optimizer that they train with."""
 
 
 KERAS_OPTIMIZERS = ("tensorflow.keras.optimizers.", "tensorflow.keras.optimizer_v2.")

@@ -58,6 +58,10 @@ def line_of(text, number=-1, **options):
             "tf.contrib.training.evaluate_once('out', config=npu_config_proto())",
         ),
         (
+            "tf.contrib.predictor.from_saved_model('out')",
+            "tf.contrib.predictor.from_saved_model('out', config=npu_config_proto())",
+        ),
+        (
             "tf.train.Supervisor().managed_session(config=c)",
             "tf.train.Supervisor().managed_session(config=npu_config_proto(config_proto=c))",
         ),
@@ -269,3 +273,9 @@ def test_slim_is_known_as_a_package_of_its_own():
     given = f"import tf_slim as slim\n\ndef run(c, g):\n    {train}\n"
     outcome = migrate(with_tf(given))
     assert "session_config=npu_config_proto(config_proto=c)" in outcome.text
+
+
+def test_the_old_spelling_of_a_supervisors_method():
+    given = "def run(c):\n    return tf.train.Supervisor().PrepareSession('', config=c)\n"
+    outcome = migrate(with_tf(given))
+    assert "PrepareSession('', config=npu_config_proto(config_proto=c))" in outcome.text
