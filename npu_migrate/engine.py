@@ -74,12 +74,13 @@ def _migrate_scripts(
         files = list(each(reader.scan, sources))
         scans = {reader.module(f.source): f.scan for f in files if f.scan is not None}
         programs = Programs(scans, reader.resolve)
-        concerned, training = _concerned(scans, programs)
+        with_keras = programs.importers(m for m, scan in scans.items() if scan.trains_keras)
+        concerned, training = _concerned(scans, programs, with_keras)
         taking_part = [s for s in sources if reader.module(s) in concerned]
         sought = Sought(
             training=training,
             horovod=any(scan.has_horovod for scan in scans.values()),
-            keras=any(scan.trains_keras for scan in scans.values()),
+            keras=with_keras,
             missing_scaling=bool(options.loss_scale),
         )
         names = [f for f in each(partial(reader.names, sought), taking_part) if f is not None]
@@ -116,11 +117,10 @@ def _looked_for(rules: Rules, chosen: Rules) -> List[str]:
 
 
 def _concerned(
-    scans: Mapping[str, Scan], programs: Programs
+    scans: Mapping[str, Scan], programs: Programs, with_keras: FrozenSet[str]
 ) -> Tuple[FrozenSet[str], FrozenSet[str]]:
     """The modules that may hold something to migrate, and those whose training may."""
     in_programs = programs.around(m for m, scan in scans.items() if scan.makes_program)
-    with_keras = programs.importers(m for m, scan in scans.items() if scan.trains_keras)
     concerned = frozenset(
         module
         for module, scan in scans.items()

@@ -1,6 +1,5 @@
 """Plans the changes of one file of a linked run, and carries them out."""
 
-import re
 from dataclasses import replace
 from typing import FrozenSet, Iterable, List, Tuple
 
@@ -21,8 +20,6 @@ from npu_migrate.selection import Selection, holding, is_coupled, judged
 from npu_migrate.sources import Source, SourceError, decode
 from npu_migrate.suppressions import MARK, Suppressions
 from npu_migrate.suppressions import read as read_suppressions
-
-_LINE_END = re.compile("\r\n|\r|\n")
 
 
 class Migrator:
@@ -142,9 +139,8 @@ class Migrator:
         return suppressions.judged(path, found, self._chosen, self._known)
 
     def _plan(self, path: str, read: ReadFile, suppressions: Suppressions) -> Plan:
-        lines = tuple(_LINE_END.split(decode(read.script.python, path)))
         context = Context(
-            path, read.index, self._rules, self._run, self._options, read.text, lines, suppressions
+            path, read.index, self._rules, self._run, self._options, read.text, suppressions
         )
         return plan_file(context, self._table)
 

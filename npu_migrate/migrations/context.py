@@ -2,9 +2,10 @@
 
 import ast
 import itertools
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Collection, Dict, List, Optional, Set, Tuple, Union
+from typing import Collection, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
@@ -15,7 +16,10 @@ from npu_migrate.options import Options
 from npu_migrate.plan import AddImport, Edit, Finding, InsertStatements, Plan, Status
 from npu_migrate.rules import Rule
 from npu_migrate.selection import is_coupled
+from npu_migrate.sources import decode
 from npu_migrate.suppressions import Suppressions
+
+_LINE_END = re.compile("\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,6 @@ class Context:
     run: RunFacts
     options: Options
     text: Text
-    lines: Tuple[str, ...]
     suppressions: Suppressions = Suppressions()
     plan: Plan = field(default_factory=Plan)
     wanted: List[Wanted] = field(default_factory=list)
@@ -58,6 +61,7 @@ class Context:
     """Names of tensors that are made anew elsewhere."""
     spared: List[ast.AST] = field(default_factory=list)
     """Nodes that would have been edited, but for a suppression."""
+    _lines: Optional[List[str]] = None
 
     def report(
         self,
@@ -112,11 +116,19 @@ class Context:
         line = getattr(node, "lineno", 1)
         return is_coupled(chosen.code) or not self.suppressions.suppress(chosen.code, line)
 
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines of the file, which few files are asked for."""
+        if self._lines is None:
+            self._lines = _LINE_END.split(decode(self.text.data, self.path))
+        return self._lines
+
     def _column(self, node: ast.AST) -> int:
         """Columns are UTF-8 bytes in ``ast``; people count characters."""
         line = getattr(node, "lineno", 1)
         offset = max(getattr(node, "col_offset", 0), 0)
-        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        lines = self.lines
+        text = lines[line - 1] if line <= len(lines) else ""
         return len(text.encode("utf-8", "replace")[:offset].decode("utf-8", "ignore")) + 1
 
     def shows(self, signs: Signs) -> bool:

@@ -207,8 +207,10 @@ class Sessions:
 
     def _handed_on(self, chain: ast.expr) -> None:
         """A class or function that makes sessions, and is a value here."""
+        if not self._is_value(chain):
+            return
         names = self.index.resolve(chain).names
-        if names and names <= (set(MAKERS) | {MONITORED}) and self._is_value(chain):
+        if names and names <= (set(MAKERS) | {MONITORED}):
             self.context.report(
                 "session-maker-as-value", chain, symbol=sorted(names)[0], subject=dotted(chain)
             )

@@ -35,12 +35,18 @@ class Text:
 
     def shows(self, signs: "Signs") -> bool:
         """Whether the text has one of the signs."""
-        if self.words.isdisjoint(signs.words) and not self._holds(signs.parts):
+        has_word = not self.words.isdisjoint(signs.words)
+        if not has_word and not signs.parts:
             return False
-        return not signs.beside or self._holds(signs.beside)
+        if signs.beside and not self._holds(signs.beside):
+            return False
+        return has_word or self._holds(signs.parts)
 
     def _holds(self, parts: Iterable[bytes]) -> bool:
-        return any(part in self.data for part in parts)
+        for part in parts:  # noqa: SIM110 - a generator would cost as much as the search
+            if part in self.data:
+                return True
+        return False
 
 
 def _words(data: bytes) -> FrozenSet[bytes]:

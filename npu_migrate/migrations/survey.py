@@ -46,7 +46,8 @@ class Sought:
     training: FrozenSet[str] = frozenset()
     """The modules that may hold loss scaling, averaging over ranks or a moved global step."""
     horovod: bool = False
-    keras: bool = False
+    keras: FrozenSet[str] = frozenset()
+    """The modules that train through Keras, and those that import them."""
     missing_scaling: bool = False
     """Loss scaling is to be added where there is none."""
 
@@ -74,7 +75,7 @@ def name_facts(index: Index, text: Text, sought: Sought) -> NameFacts:
         switches=switches(index) if text.shows(signs.SWITCHES) else frozenset(),
     )
     facts = _with_scaling(index, facts) if sought.missing_scaling else facts
-    return _with_keras(index, text, facts) if sought.keras else facts
+    return _with_keras(index, text, facts) if index.module in sought.keras else facts
 
 
 def _functions(index: Index) -> Dict[str, Tuple[str, ...]]:

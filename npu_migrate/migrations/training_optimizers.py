@@ -69,11 +69,7 @@ class TrainingOptimizers:
         self.run = run
         self.optimizers = Optimizers(index, run.scaling_functions)
         self._statements_of_calls: List[ast.stmt] = []
-        self._is_eager = any(
-            index.statement(call) in index.tree.body
-            for call in index.calls
-            if index.resolve(call.func).names & vocabulary.EAGER_SWITCHES
-        )
+        self._is_eager = False
         self.found: List[Training] = []
         if run.adds_scaling(index.module):
             self.found = list(self._find())
@@ -82,6 +78,13 @@ class TrainingOptimizers:
 
     def _scales(self) -> bool:
         return any(self.optimizers.is_wrap(c, vocabulary.SCALED) for c in self.index.calls)
+
+    def _runs_eagerly(self) -> bool:
+        return any(
+            self.index.statement(call) in self.index.tree.body
+            for call in self.index.calls
+            if self.index.resolve(call.func).names & vocabulary.EAGER_SWITCHES
+        )
 
     @property
     def obstacles(self) -> List[Training]:
@@ -99,6 +102,7 @@ class TrainingOptimizers:
     # By their uses ----------------------------------------------------------------------------
 
     def _find(self) -> Iterator[Training]:
+        self._is_eager = self._runs_eagerly()
         groups: Dict[Hashable, List[Tuple[ast.expr, ast.Call]]] = {}
         for use, optimizer in self._uses():
             for root in self._roots(optimizer, ()):
