@@ -1,0 +1,83 @@
+"""The signs of what a file may hold cost no finding, whatever they leave out."""
+
+import ast
+
+import pytest
+
+from npu_migrate import rules
+from npu_migrate.canonical import Canonical
+from npu_migrate.engine import migrate
+from npu_migrate.migrations import (
+    estimator_classes,
+    gpu_packages,
+    gpu_pinning,
+    processes,
+    sessions,
+    signs,
+    wide_types,
+    xla,
+)
+from npu_migrate.migrations.signs import Text
+from npu_migrate.names import Index
+from npu_migrate.options import Options
+from npu_migrate.sources import Source
+
+RULES = rules.load()
+EXAMPLES = [
+    pytest.param(rule, example, id=f"{rule.code}-{number}")
+    for rule in RULES.by_code.values()
+    for number, example in enumerate(rule.examples, 1)
+]
+NAMES = [
+    (signs.ESTIMATORS, estimator_classes.CONFIG_AT),
+    (signs.ESTIMATORS, estimator_classes.RUN_CONFIGS),
+    (signs.GPU_PACKAGES, [name.partition(".")[2] or name for name in gpu_packages.REMEDIES]),
+    (signs.GPU_PINNING, gpu_pinning.SETTERS | gpu_pinning.QUESTIONS),
+    (signs.PROCESSES, processes.STARTERS),
+    (signs.SESSIONS, [name for name in sessions.MAKERS if not name.endswith(".train")]),
+    (signs.SESSIONS, [sessions.MONITORED, *sessions.DISTINCTIVE]),
+    (signs.WIDE_TYPES, wide_types.OF_TENSORFLOW | wide_types.MAKERS),
+    (signs.XLA, [xla.LEVEL, xla.SET_JIT, xla.SCOPE, *xla.COMPILE]),
+]
+
+
+def findings(rule, example, text):
+    select = () if rule.default else ("ALL", rule.code)
+    source = Source(example.file, given=text.encode())
+    (result,) = migrate([source], RULES, Options(select=select, loss_scale=example.loss_scale))
+    return result.findings
+
+
+@pytest.mark.parametrize("rule, example", EXAMPLES)
+def test_a_run_without_signs_finds_nothing_else(rule, example, monkeypatch):
+    found = findings(rule, example, example.before)
+    monkeypatch.setattr(Text, "shows", lambda text, signs: True)
+    assert findings(rule, example, example.before) == found
+
+
+@pytest.mark.parametrize("shown, names", NAMES)
+def test_every_name_is_a_sign_by_all_its_paths(shown, names):
+    canonical = Canonical(RULES.canonical, RULES.exact)
+    for name in names:
+        for path in canonical.paths(name):
+            text = Text(f"import tensorflow\nimport {path}\n".encode())
+            assert text.shows(shown), path
+
+
+@pytest.mark.parametrize(
+    "code, counts",
+    [
+        ("tf.Session()", True),
+        ("from tensorflow import Session as S", True),
+        ("make('Session')", True),
+        ("make(Session=1)", True),
+        ("config.Session = None", True),
+        ("x = 1  # tf.Session()", False),
+        ("'''Takes a tf.Session.'''", False),
+        ("tf.SessionLog()", False),
+    ],
+)
+def test_only_words_of_the_code_count(code, counts):
+    data = f"import tensorflow as tf\n{code}\n".encode()
+    index = Index(ast.parse(data), "script", lambda dotted, level: dotted)
+    assert Text(data).of_code(index).shows(signs.SESSIONS) is counts
