@@ -9,6 +9,7 @@ import re
 from typing import Dict, FrozenSet, Iterator, List, Set, Tuple, Union
 
 from npu_migrate.migrations.context import Context, argument
+from npu_migrate.migrations.gpu_choices import GpuChoices
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import (
     FUNCTIONS,
@@ -58,6 +59,7 @@ class Devices:
         self.context = context
         self.index = context.index
         self.optimizers = optimizers
+        self._choices = GpuChoices(context)
         self._reported: Set[Tuple[str, ast.stmt]] = set()
         self._placements = [call for call in self.index.calls if self._places(call)]
 
@@ -116,12 +118,21 @@ class Devices:
         if self._is_one_of_several(device):
             self._report_once("gpu-towers", device)
         elif self._is_placed(device) and not self._is_of_a_job(device):
-            code = "''" if self._is_computed(device) else "None"
-            edit = ReplaceExpression(device, code)
-            if self.context.report("gpu-device", device, edit, symbol=DEVICE):
-                self.context.discard(device)
+            self._place(device, "''" if self._is_computed(device) else "None")
         elif self._uses_tensorflow():
             self._report_once("gpu-device-name", device)
+
+    def _place(self, device: ast.expr, code: str) -> None:
+        """Put ``code`` in place of a device, or of all that a question for GPUs decides of it."""
+        choices = self._choices.of(device)
+        edits: Tuple[Edit, ...] = (ReplaceExpression(device, code),)
+        if choices:
+            edits = self._choices.decided(device, choices[0], code) if len(choices) == 1 else ()
+        if not edits:
+            self._report_once("gpu-device-chosen", device)
+        elif self.context.report("gpu-device", device, *edits, symbol=DEVICE):
+            for gone in (device, *choices):
+                self.context.discard(gone)
 
     def _report_once(self, rule: str, device: ast.expr) -> None:
         """Report the first of the names in a statement."""

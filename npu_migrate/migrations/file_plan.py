@@ -27,6 +27,7 @@ from npu_migrate.migrations.estimators import Estimators
 from npu_migrate.migrations.finite_checks import FiniteChecks
 from npu_migrate.migrations.global_step import GlobalStep
 from npu_migrate.migrations.gpu_pinning import GpuPinning
+from npu_migrate.migrations.gpu_questions import GpuQuestions
 from npu_migrate.migrations.gradients import Gradients
 from npu_migrate.migrations.hand_migrated import HandMigrated
 from npu_migrate.migrations.host import Host
@@ -61,6 +62,8 @@ def plan_file(context: Context, tabled: Table) -> Plan:
         strategies.run(context, optimizers)
     if context.shows(signs.DEVICES):
         Devices(context, optimizers).run()
+    if context.shows(signs.GPU_PINNING):
+        GpuQuestions(context).report()
     if context.run.keras_trainers or context.shows(signs.KERAS_TRAINING):
         Keras(context, optimizers).run()
     if context.shows(signs.WIDE_TYPES):

@@ -1,7 +1,7 @@
 """Lines that say which GPUs a process has, or how: the environment binds it to its NPU.
 
 ``visible_device_list`` (NPU601), ``CUDA_VISIBLE_DEVICES`` (NPU606), ``set_visible_devices`` and
-``set_memory_growth`` (NPU607) go; what asks for GPUs is reported (NPU608).
+``set_memory_growth`` (NPU607) go.
 """
 
 import ast
@@ -9,6 +9,7 @@ from typing import Container, Dict, Iterator, List, NamedTuple, Optional
 
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.environment import statement_that_sets
+from npu_migrate.migrations.gpu_questions import LISTS, QUESTIONS, is_shown
 from npu_migrate.names import dotted, literal
 from npu_migrate.plan import Argument, Edit, EditCall, RemoveStatement, Status
 
@@ -20,30 +21,10 @@ SETTERS = frozenset(
     "tensorflow.config.experimental." + name
     for name in ("set_visible_devices", "set_memory_growth", "set_virtual_device_configuration")
 )
-LISTS = frozenset(
-    (
-        "tensorflow.config.experimental.list_physical_devices",
-        "tensorflow.config.experimental.list_logical_devices",
-        "tensorflow.config.experimental_list_devices",
-        "tensorflow.python.client.device_lib.list_local_devices",
-    )
-)
-QUESTIONS = LISTS | frozenset(
-    "tensorflow.test." + name
-    for name in (
-        "is_gpu_available",
-        "is_built_with_cuda",
-        "is_built_with_gpu_support",
-        "gpu_device_name",
-    )
-)
 HARMLESS = QUESTIONS | frozenset(
     ("builtins.len", "builtins.range", "builtins.isinstance", "os.environ.get", "os.getenv")
 )
 """What a condition may call that goes with all that it decides."""
-
-OUTPUTS = ("print", "info", "warning", "warn", "debug", "error", "log")
-DATA_FORMATS = frozenset(("channels_first", "channels_last", "NCHW", "NHWC"))
 
 
 class _Line(NamedTuple):
@@ -67,7 +48,6 @@ class GpuPinning:
         self._environment()
         self._setters()
         self._remove()
-        self._questions()
 
     # Session options --------------------------------------------------------------------------
 
@@ -94,7 +74,7 @@ class GpuPinning:
         reads: List[ast.expr] = []
         writes: Dict[ast.stmt, _Line] = {}
         for name in self.index.string_nodes:
-            if literal(name) != ENVIRONMENT or self._is_shown(name):
+            if literal(name) != ENVIRONMENT or is_shown(self.context, name):
                 continue
             statement = self.index.statement(name)
             if not self._writes(statement, name):
@@ -138,13 +118,6 @@ class GpuPinning:
         """Whether a read decides about nothing but a write of the variable."""
         statement = self.index.statement(read)
         return isinstance(statement, ast.If) and all(s in writes for s in statement.body)
-
-    def _is_shown(self, node: ast.expr) -> bool:
-        """Whether a value is only printed or logged."""
-        return any(
-            isinstance(a, ast.Call) and dotted(a.func).rpartition(".")[2] in OUTPUTS
-            for a in self.index.ancestors(node)
-        )
 
     # The devices of TensorFlow's configuration ------------------------------------------------
 
@@ -236,38 +209,3 @@ class GpuPinning:
     def _lists_devices(self, statement: ast.stmt) -> bool:
         value = statement.value if isinstance(statement, ast.Assign) else None
         return isinstance(value, ast.Call) and self.context.is_named(value.func, LISTS)
-
-    # Questions --------------------------------------------------------------------------------
-
-    def _questions(self) -> None:
-        """Report what is decided by whether there are GPUs: there are none."""
-        for call in self.index.calls:
-            if not self.context.is_named(call.func, QUESTIONS) or self.context.without(call):
-                continue
-            if self._is_of_no_use(call) or self._lists_others(call):
-                continue
-            status = Status.NOTE if self._chooses_format(call) else None
-            symbol = self.index.resolve(call.func).sole
-            self.context.report("gpu-question", call, status=status, symbol=symbol)
-
-    def _is_of_no_use(self, call: ast.Call) -> bool:
-        """Whether the answer goes nowhere, or is only printed."""
-        statement = self.index.statement(call)
-        if isinstance(statement, ast.Expr) and statement.value is call:
-            return True
-        if isinstance(statement, ast.Assign) and statement.value is call:
-            reads = self._reads(statement)
-            return bool(reads) and all(self._is_shown(r) or self.context.without(r) for r in reads)
-        return self._is_shown(call)
-
-    def _lists_others(self, call: ast.Call) -> bool:
-        """``list_physical_devices('CPU')``."""
-        kind = literal(argument(call, 0, "device_type"))
-        return self.context.is_named(call.func, LISTS) and kind not in (None, "GPU", "XLA_GPU")
-
-    def _chooses_format(self, call: ast.Call) -> bool:
-        """Whether the answer chooses between the data formats, both of which are right."""
-        for ancestor in self.index.ancestors(call):
-            if isinstance(ancestor, (ast.If, ast.IfExp)):
-                return any(literal(node) in DATA_FORMATS for node in ast.walk(ancestor))
-        return False

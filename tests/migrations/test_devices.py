@@ -339,3 +339,83 @@ def test_what_is_decided_by_gpus_is_for_a_person():
 def test_a_line_alone_is_enough_to_look_at_a_file(line):
     text = f"import tensorflow as tf\nfrom tensorflow.python.client import device_lib\n{line}\n"
     assert migrate(text).findings != ()
+
+
+# Devices that are chosen by whether there are GPUs
+
+
+HAS_GPU = "tf.test.is_gpu_available()"
+GPUS = "gpus = tf.config.experimental.list_physical_devices('GPU')\n"
+PLACED = "with tf.device(d):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "start, choice",
+    [
+        ("", f"'/gpu:0' if {HAS_GPU} else '/cpu:0'"),
+        ("", f"'/cpu:0' if not {HAS_GPU} else '/gpu:0'"),
+        ("", "'/gpu:0' if tf.test.is_built_with_cuda() else '/cpu:0'"),
+        ("", f"'/gpu:0' if tf.test.is_built_with_cuda() and {HAS_GPU} else '/cpu:0'"),
+        ("", "'/gpu:0' if tf.test.gpu_device_name() else '/cpu:0'"),
+        (f"found = {HAS_GPU}\n", "'/gpu:0' if found else '/cpu:0'"),
+        (f"def found():\n    return {HAS_GPU}\n", "'/gpu:0' if found() else '/cpu:0'"),
+        (GPUS, "'/gpu:0' if gpus else '/cpu:0'"),
+        (GPUS, "'/gpu:0' if len(gpus) > 0 else '/cpu:0'"),
+        (GPUS, "'/cpu:0' if len(gpus) == 0 else '/gpu:0'"),
+        (f"{GPUS}n = len(gpus)\n", "'/gpu:0' if n >= 1 else '/cpu:0'"),
+    ],
+)
+def test_a_choice_of_devices_becomes_what_a_gpu_gets(start, choice):
+    outcome = migrate(with_tf(f"{start}d = {choice}\n{PLACED}"))
+    assert f"\nd = None\n{PLACED}" in outcome.text
+    outcome = migrate(with_tf(f"{start}with tf.device({choice}):\n    pass\n"))
+    assert "with tf.device(None):\n" in outcome.text
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        f"if {HAS_GPU}:\n    d = '/gpu:0'\nelse:\n    d = '/cpu:0'\n",
+        f"if not {HAS_GPU}:\n    d = '/cpu:0'\nelse:\n    d = '/gpu:0'\n",
+        f"d = '/gpu:0'\nif not {HAS_GPU}:\n    d = '/cpu:0'\n",
+    ],
+)
+def test_statements_that_choose_a_device(statements):
+    outcome = migrate(with_tf(statements + PLACED))
+    assert outcome.text == with_tf("d = None\n" + PLACED)
+    assert outcome.left == []
+
+
+def test_an_answer_that_nothing_reads_any_more_goes():
+    outcome = migrate(with_tf(f"{GPUS}d = '/gpu:0' if gpus else '/cpu:0'\n{PLACED}"))
+    assert outcome.text == with_tf("d = None\n" + PLACED)
+    assert outcome.left == []
+
+
+def test_a_device_that_is_taken_instead_where_there_is_a_gpu():
+    outcome = migrate(with_tf(f"d = '/cpu:0'\nif {HAS_GPU}:\n    d = '/gpu:0'\n{PLACED}"))
+    assert outcome.text == with_tf("d = '/cpu:0'\nd = None\n" + PLACED)
+    assert outcome.left == []
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        f"d = '/gpu:0' if fast and {HAS_GPU} else '/cpu:0'\n",
+        "d = '/gpu:1' if len(gpus) > rank else '/cpu:0'\n",
+        f"if {HAS_GPU}:\n    d = '/gpu:0'\n    n = 8\nelse:\n    d = '/cpu:0'\n",
+        f"if fast:\n    d = '/cpu:0'\nelif {HAS_GPU}:\n    d = '/gpu:0'\n",
+    ],
+)
+def test_a_choice_that_is_not_sure_is_left_whole(statements):
+    start = f"FLAGS = tf.flags.FLAGS\nfast, rank = FLAGS.fast, FLAGS.rank\n{GPUS}"
+    outcome = migrate(with_tf(start + statements + PLACED))
+    assert outcome.text == with_tf(start + statements + PLACED)
+    assert len(outcome.of("NPU611")) == 1
+
+
+def test_a_device_in_the_branch_of_a_gpu():
+    text = f"if {HAS_GPU}:\n    d = '/gpu:0'\n    with tf.device(d):\n        pass\n"
+    outcome = migrate(with_tf(text))
+    assert outcome.text == with_tf(text.replace("'/gpu:0'", "None"))
+    assert outcome.left == [(2, "NPU608")]
