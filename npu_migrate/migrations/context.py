@@ -9,8 +9,8 @@ from typing import Collection, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.branches import never_taken
 from npu_migrate.migrations.signs import Signs, Text
+from npu_migrate.migrations.unsupported.branches import never_taken
 from npu_migrate.names import FUNCTIONS, Binding, Index, dotted
 from npu_migrate.options import Options
 from npu_migrate.plan import AddImport, Edit, Finding, InsertStatements, Plan, Status

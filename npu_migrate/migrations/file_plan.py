@@ -1,49 +1,37 @@
 """The plan of one file: every migration in its order."""
 
-from npu_migrate.migrations import (
-    batch_shapes,
-    class_values,
-    dropout,
-    eager,
-    fetches,
-    gelu,
-    gpu_packages,
-    known_failures,
-    precision,
-    processes,
-    requirements,
-    signs,
-    strategies,
-    table,
-    unresolved,
-    wide_types,
-    xla,
-)
-from npu_migrate.migrations.added_scaling import AddedScaling
+from npu_migrate.migrations import fetches, known_failures, signs, table
 from npu_migrate.migrations.context import Context
-from npu_migrate.migrations.devices import Devices
-from npu_migrate.migrations.distribution import Distribution, beyond_the_adapter
-from npu_migrate.migrations.estimators import Estimators
-from npu_migrate.migrations.finite_checks import FiniteChecks
-from npu_migrate.migrations.global_step import GlobalStep
-from npu_migrate.migrations.gpu_pinning import GpuPinning
+from npu_migrate.migrations.distributed import strategies
+from npu_migrate.migrations.distributed.distribution import Distribution, beyond_the_adapter
+from npu_migrate.migrations.distributed.nesting import Nesting
+from npu_migrate.migrations.gpu import gpu_packages, requirements
+from npu_migrate.migrations.gpu.devices import Devices
+from npu_migrate.migrations.gpu.gpu_pinning import GpuPinning
 from npu_migrate.migrations.gpu_questions import GpuQuestions
-from npu_migrate.migrations.gradients import Gradients
-from npu_migrate.migrations.hand_migrated import HandMigrated
-from npu_migrate.migrations.host import Host
 from npu_migrate.migrations.imports import drop_unused
-from npu_migrate.migrations.keras import Keras
-from npu_migrate.migrations.loss_scaling import LossScaling
-from npu_migrate.migrations.nesting import Nesting
+from npu_migrate.migrations.loss_scale import class_values
+from npu_migrate.migrations.loss_scale.added_scaling import AddedScaling
+from npu_migrate.migrations.loss_scale.finite_checks import FiniteChecks
+from npu_migrate.migrations.loss_scale.gradients import Gradients
+from npu_migrate.migrations.loss_scale.hand_migrated import HandMigrated
+from npu_migrate.migrations.loss_scale.loss_scaling import LossScaling
+from npu_migrate.migrations.loss_scale.several_optimizers import SeveralOptimizers
+from npu_migrate.migrations.loss_scale.subclasses import Subclasses
+from npu_migrate.migrations.loss_scale.training_optimizers import TrainingOptimizers
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
-from npu_migrate.migrations.sessions import Sessions
-from npu_migrate.migrations.several_optimizers import SeveralOptimizers
-from npu_migrate.migrations.step_moves import StepMoves
-from npu_migrate.migrations.steps import Steps
-from npu_migrate.migrations.subclasses import Subclasses
+from npu_migrate.migrations.replacements import batch_shapes, dropout, gelu
+from npu_migrate.migrations.session import precision, xla
+from npu_migrate.migrations.session.estimators import Estimators
+from npu_migrate.migrations.session.keras import Keras
+from npu_migrate.migrations.session.sessions import Sessions
+from npu_migrate.migrations.step.global_step import GlobalStep
+from npu_migrate.migrations.step.step_moves import StepMoves
+from npu_migrate.migrations.step.steps import Steps
 from npu_migrate.migrations.table import Table
-from npu_migrate.migrations.training_optimizers import TrainingOptimizers
+from npu_migrate.migrations.unsupported import eager, processes, unresolved, wide_types
+from npu_migrate.migrations.unsupported.host import Host
 from npu_migrate.plan import Plan
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import FrozenSet, Iterable, Tuple
 
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.estimator_classes import CONFIG_AT, RUN_CONFIGS
+from npu_migrate.migrations.session.estimator_classes import CONFIG_AT, RUN_CONFIGS
 from npu_migrate.names import Index, literal
 
 _APART = bytes(

@@ -16,17 +16,18 @@ from npu_migrate.facts import (
     SessionFacts,
     StepFacts,
 )
-from npu_migrate.migrations import precision_switches, sessions, signs, vocabulary
-from npu_migrate.migrations.hand_scaling import HandScaling
-from npu_migrate.migrations.keras import has_own_session
-from npu_migrate.migrations.keras_training import KerasTraining
+from npu_migrate.migrations import signs, vocabulary
 from npu_migrate.migrations.known_failures.switches import switches
-from npu_migrate.migrations.npu_configs import NpuConfigs
+from npu_migrate.migrations.loss_scale.hand_scaling import HandScaling
+from npu_migrate.migrations.loss_scale.training_optimizers import TrainingOptimizers
 from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.session import precision_switches, sessions
+from npu_migrate.migrations.session.keras import has_own_session
+from npu_migrate.migrations.session.keras_training import KerasTraining
+from npu_migrate.migrations.session.npu_configs import NpuConfigs
 from npu_migrate.migrations.signs import Text
-from npu_migrate.migrations.step_moves import StepMoves
-from npu_migrate.migrations.steps import Behaviour, Steps
-from npu_migrate.migrations.training_optimizers import TrainingOptimizers
+from npu_migrate.migrations.step.step_moves import StepMoves
+from npu_migrate.migrations.step.steps import Behaviour, Steps
 from npu_migrate.names import (
     FUNCTIONS,
     Binding,

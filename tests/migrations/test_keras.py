@@ -170,7 +170,7 @@ def test_the_standalone_package_is_reported():
 
 
 def test_mixed_precision_that_the_script_switches_on_is_set():
-    switch = "import os\nos.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'\n"
+    switch = "import os\nos.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'  #! NPU136\n"
     outcome = left_as_marked(with_tf(switch + "model = tf.keras.Sequential()\nmodel.fit(x, y)\n"))
     config = 'config=set_precision_mode(npu_config_proto(), "mixed_float16")'
     assert f"keras_session = set_keras_session_npu_config({config})" in outcome.text

@@ -165,9 +165,9 @@ MALFORMED = {
         "has no placeholder {traget} (did you mean {target}?)".replace("{target}", "target"),
     ),
     "unknown migration": (
-        changed("    target: npu.Fixed\n", "    migration: los_scaling\n"),
+        changed("    target: npu.Fixed\n", "    migration: loss_scale.los_scaling\n"),
         7,
-        "there is no migration 'los_scaling' (did you mean loss_scaling?)",
+        "there is no migration 'loss_scale.los_scaling' (did you mean loss_scale.loss_scaling?)",
     ),
     "key twice": (changed("reason:", "message: x\n    reason:"), 11, "message stands here twice"),
     "broken YAML": (changed("[old]", "[old"), 10, "expected ',' or ']'"),

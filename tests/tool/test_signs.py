@@ -7,17 +7,11 @@ import pytest
 from npu_migrate import rules
 from npu_migrate.canonical import Canonical
 from npu_migrate.engine import migrate
-from npu_migrate.migrations import (
-    estimator_classes,
-    gpu_packages,
-    gpu_pinning,
-    processes,
-    sessions,
-    signs,
-    wide_types,
-    xla,
-)
+from npu_migrate.migrations import signs
+from npu_migrate.migrations.gpu import gpu_packages, gpu_pinning
+from npu_migrate.migrations.session import estimator_classes, sessions, xla
 from npu_migrate.migrations.signs import Text
+from npu_migrate.migrations.unsupported import processes, wide_types
 from npu_migrate.names import Index
 from npu_migrate.options import Options
 from npu_migrate.sources import Source

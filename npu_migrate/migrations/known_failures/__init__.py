@@ -6,7 +6,6 @@ passed over, since these checks are there to be left on.
 
 from npu_migrate.migrations import signs
 from npu_migrate.migrations.context import Context
-from npu_migrate.migrations.host import Host
 from npu_migrate.migrations.known_failures import (
     batch_queues,
     checkpoint_steps,
@@ -24,6 +23,7 @@ from npu_migrate.migrations.known_failures import (
 )
 from npu_migrate.migrations.known_failures.pipelines import Pipelines
 from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.unsupported.host import Host
 
 
 def run(context: Context, optimizers: Optimizers, host: Host) -> None:

@@ -6,11 +6,11 @@ import struct
 from typing import Iterator, Optional, Set, Tuple
 
 from npu_migrate.migrations.context import Context, argument
-from npu_migrate.migrations.host import Host
 from npu_migrate.migrations.known_failures.constants import number
 from npu_migrate.migrations.known_failures.operations import operation
 from npu_migrate.migrations.known_failures.switches import MIXED_PRECISION
 from npu_migrate.migrations.optimizers import Optimizers, Producer
+from npu_migrate.migrations.unsupported.host import Host
 from npu_migrate.names import Binding
 from npu_migrate.scan import TINY
 

@@ -4,9 +4,9 @@ import ast
 from typing import Iterator, Set
 
 from npu_migrate.migrations.context import Context
-from npu_migrate.migrations.host import Function
 from npu_migrate.migrations.known_failures.pipelines import Pipelines
 from npu_migrate.migrations.known_failures.switches import MIX_COMPILE
+from npu_migrate.migrations.unsupported.host import Function
 from npu_migrate.names import dotted
 
 LOOKUPS = ("tensorflow.lookup.", "tensorflow.contrib.lookup.")

@@ -4,9 +4,9 @@ import ast
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from npu_migrate.migrations.context import argument
-from npu_migrate.migrations.datasets import DATASETS, METHODS, TAKE_FUNCTIONS
-from npu_migrate.migrations.host import Function, functions_of
 from npu_migrate.migrations.optimizers import Optimizers, Producer
+from npu_migrate.migrations.replacements.datasets import DATASETS, METHODS, TAKE_FUNCTIONS
+from npu_migrate.migrations.unsupported.host import Function, functions_of
 from npu_migrate.names import (
     FUNCTIONS,
     Binding,

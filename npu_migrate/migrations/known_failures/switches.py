@@ -3,7 +3,8 @@
 import ast
 from typing import Collection, FrozenSet, Iterator, Tuple
 
-from npu_migrate.migrations import precision_switches, vocabulary
+from npu_migrate.migrations import vocabulary
+from npu_migrate.migrations.session import precision_switches
 from npu_migrate.names import Index, literal
 
 MIXED_PRECISION = "mixed precision"

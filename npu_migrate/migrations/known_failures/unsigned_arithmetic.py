@@ -4,7 +4,7 @@ import ast
 from typing import Iterator, List
 
 from npu_migrate.migrations.context import Context, argument
-from npu_migrate.migrations.host import Host
+from npu_migrate.migrations.unsupported.host import Host
 
 BYTES = frozenset(("tensorflow.uint8", "tensorflow.quint8"))
 TYPED = {

@@ -1,0 +1,1 @@
+"""GPUs: devices, pinning, and packages that need one (NPU6xx and parts of NPU9xx)."""

@@ -1,0 +1,1 @@
+"""Loss scaling (NPU1xx): optimizers, managers, and what travels with them."""

@@ -1,0 +1,1 @@
+"""Operations and shapes that the NPU is faster with (NPU5xx)."""

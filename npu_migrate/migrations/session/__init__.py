@@ -1,0 +1,1 @@
+"""Sessions, Estimators and Keras (NPU4xx), with the precision that they compute in."""
