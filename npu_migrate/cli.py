@@ -149,7 +149,11 @@ def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) 
     metavar="PATTERN",
     help="Leave this out of folders, besides what .gitignore does; written as there.",
 )
-@click.option("--explain", metavar="CODE", help="Explain a rule and show its examples.")
+@click.option(
+    "--explain",
+    metavar="CODE",
+    help="Explain a rule and show its examples, or list those of a start such as NPU1.",
+)
 @click.option("--list-rules", is_flag=True, help="List all rules.")
 @click.option(
     "--format",
@@ -352,9 +356,12 @@ def _check_codes(settings: Config, rules: "Rules") -> None:
 
 
 def _explain(code: str, rules: "Rules") -> int:
-    from npu_migrate.reports.explain import explain
+    from npu_migrate.reports.explain import explain, explain_family
     from npu_migrate.rules import UnknownCode
 
+    if code.upper() not in rules.by_code and any(c.startswith(code.upper()) for c in rules.by_code):
+        click.echo(explain_family(rules, code.upper(), _paint(sys.stdout)), nl=False)
+        return DONE
     try:
         rule = rules.find(code)
     except UnknownCode as error:

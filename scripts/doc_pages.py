@@ -18,7 +18,7 @@ import click  # noqa: E402
 from npu_migrate import cli  # noqa: E402
 from npu_migrate.launch import cli as launch_cli  # noqa: E402
 from npu_migrate.plan import Status  # noqa: E402
-from npu_migrate.reports.explain import filled  # noqa: E402
+from npu_migrate.reports.explain import in_words  # noqa: E402
 from npu_migrate.rules import HUNDREDS, Example, Rule, load  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -147,12 +147,12 @@ def _becomes(rule: Rule) -> str:
 def _rule(rule: Rule) -> Iterator[str]:
     yield f"## {rule.code}: {rule.name} {{: #{rule.code.lower()} }}"
     yield ""
-    yield f"*Usually {_becomes(rule)}.* {_sentence(_prose(filled(rule.message)))}"
+    yield f"*Usually {_becomes(rule)}.* {_sentence(_prose(in_words(rule.message, rule)))}"
     yield ""
     yield f"**Why.** {_sentence(_prose(rule.reason))}"
     if rule.remedy:
         yield ""
-        yield f"**What to do.** {_sentence(_prose(filled(rule.remedy)))}"
+        yield f"**What to do.** {_sentence(_prose(in_words(rule.remedy, rule)))}"
     if rule.match:
         yield ""
         yield "**Applies to** " + ", ".join(f"`{name}`" for name in rule.match) + "."

@@ -3,12 +3,50 @@
 import json
 import string
 import textwrap
+from dataclasses import replace
 from typing import Any, Dict, Iterator
 
 from npu_migrate.reports.style import Paint, plain
 from npu_migrate.rules import Example, Rule, Rules
 
 _WIDTH = 88
+_AS_SHOWN = "what the finding says"
+_CALLED = {"global step": "the optimizer's class"}
+"""What a rule without names speaks of, by its family."""
+_ADDED = ("dropped", "notes", "note", "local")
+"""Details that a finding adds to its sentence, or has none of."""
+_WORDS = {
+    "arguments": "an argument",
+    "attribute": "an attribute",
+    "callee": "scale",
+    "change": "changes as the finding says",
+    "check": "a check of finite values",
+    "classes": "a class",
+    "devices": "...",
+    "fate": f"becomes {_AS_SHOWN}",
+    "hooks": "hooks",
+    "keyword": "config",
+    "launcher": "this launcher",
+    "library": "Horovod",
+    "line": "N",
+    "lines": "M and N",
+    "manager": "the manager",
+    "obstacle": "the finding says what is in the way",
+    "options": "--precision-mode mixed_float16 --loss-scale dynamic",
+    "package": "the package",
+    "path": "a private path of TensorFlow",
+    "scale": "a loss scale",
+    "size": "many",
+    "step": "as an argument",
+    "strategy": "the strategy",
+    "subject": "what the finding names",
+    "use": "this use",
+    "value": "the value",
+    "variable": "RANK_SIZE",
+    "what": "what the finding names",
+    "where": "another place",
+}
+"""What stands for the details of a finding where there is none."""
 
 
 def catalogue(rules: Rules, paint: Paint = plain) -> str:
@@ -32,10 +70,24 @@ def explain(rule: Rule, paint: Paint = plain) -> str:
     return "".join(f"{line}\n" for line in _lines(rule, paint))
 
 
-def filled(text: str) -> str:
-    """A message with ``<name>`` where a finding has the name itself."""
-    parts = string.Formatter().parse(text)
-    return "".join(literal + (f"<{name}>" if name else "") for literal, name, _, _ in parts)
+def explain_family(rules: Rules, start: str, paint: Paint = plain) -> str:
+    """The list of the rules whose codes have a start."""
+    family = {code: rule for code, rule in rules.by_code.items() if code.startswith(start)}
+    return catalogue(replace(rules, by_code=family), paint)
+
+
+def in_words(text: str, rule: Rule) -> str:
+    """A message with words where a finding has names, and without what it may add."""
+    names = dict.fromkeys(name.rpartition(".")[2] for name in rule.match)
+    name = " or ".join(names) if 0 < len(names) < 5 else _CALLED.get(rule.family, "this")
+    words = {**_WORDS, "name": name, "symbol": name}
+    said = ""
+    for literal, key, _, _ in string.Formatter().parse(text):
+        said += literal
+        is_added = key in _ADDED or (key == "change" and not literal.endswith(" "))
+        if key and not is_added:
+            said += words.get(key, f"<{key}>")
+    return _AS_SHOWN if text.strip() in ("{line}", "{remedy}") else " ".join(said.split())
 
 
 def _entry(rule: Rule) -> Dict[str, Any]:
@@ -57,9 +109,9 @@ def _lines(rule: Rule, paint: Paint) -> Iterator[str]:
     title = paint(f"{rule.code} {rule.name}", "bold")
     yield f"{title} ({rule.family}, {rule.status.value}{default})"
     paragraphs = (
-        ("", filled(rule.message)),
+        ("", in_words(rule.message, rule)),
         ("Why: ", rule.reason),
-        ("What to do: ", filled(rule.remedy)),
+        ("What to do: ", in_words(rule.remedy, rule)),
     )
     for head, text in paragraphs:
         if text:

@@ -349,6 +349,20 @@ def test_a_configuration_that_saves_nothing_goes_on_saving_nothing():
 
 
 @pytest.mark.parametrize(
+    "script, obstacle",
+    [
+        ("def make(rc):\n  return E(fn, config=rc)", "its config (rc) may be any configuration"),
+        ("c = load()\ne = E(fn, config=c)", "its config (of line 2) is not seen to be a plain"),
+        ("e = E(fn, config=tf.estimator.RunConfig(), **more)", "*args or **kwargs hide"),
+        ("e = tf.estimator.DNNClassifier([1], [])", "it has no counterpart of DNNClassifier"),
+    ],
+)
+def test_what_keeps_an_estimator_from_becoming_the_npus_is_named(script, obstacle):
+    outcome = classes(script.replace("E(", "tf.estimator.Estimator(") + "\n")
+    assert f"can't take its place: {obstacle}" in outcome.messages("NPU420")
+
+
+@pytest.mark.parametrize(
     "script",
     [
         "def make(rc):\n  return tf.estimator.Estimator(fn, config=rc)",

@@ -121,7 +121,7 @@ def test_each_construct_of_a_parameter_server_is_reported_once():
         with_tf("""
         def main(hosts, job, index, build):
             cluster = tf.train.ClusterSpec(hosts)  #! NPU213
-            server = tf.train.Server(cluster, job_name=job, task_index=index)  #! NPU213
+            server = tf.train.Server(cluster, job_name=job, task_index=index)  #! NPU220
             if job == "ps":
                 server.join()
             with tf.device(tf.train.replica_device_setter(cluster=cluster)):  #! NPU214

@@ -9,6 +9,7 @@ import pytest
 
 from npu_migrate import __version__, cli, engine, rules, sources
 from npu_migrate.options import Options
+from npu_migrate.reports.explain import in_words
 from npu_migrate.rules import load
 
 pytestmark = pytest.mark.usefixtures("words")
@@ -453,6 +454,24 @@ def test_explaining_a_rule(run):
     for text in (rule.documentation, "Before:\n    ", "After:\n    ", "Why: "):
         assert text in outcome.out
     assert run("--explain", rule.name).out == outcome.out
+
+
+@pytest.mark.parametrize("code", sorted(load().by_code))
+def test_an_explanation_has_no_gaps(code, run):
+    rule = load().by_code[code]
+    for text in (rule.message, rule.remedy):
+        said = in_words(text, rule)
+        assert "<" not in said and "{" not in said
+        assert said == said.strip() and "  " not in said
+
+
+def test_explaining_the_start_of_codes(run):
+    outcome = run("--explain", "npu28")
+    assert outcome.status == 0
+    assert [line.split()[0] for line in outcome.out.splitlines()] == ["NPU281"]
+    family = run("--explain", "NPU1").out.splitlines()
+    assert len(family) > 20
+    assert all(line.startswith("NPU1") for line in family)
 
 
 def test_listing_the_rules(run):

@@ -24,7 +24,7 @@ from npu_migrate.names import FUNCTIONS, dotted, is_none, literal
 from npu_migrate.plan import Argument, EditCall
 
 ON_NPU = "gets a configuration whose sessions run on the NPU, in the precision that the script has"
-NO_CLASS = "; NPUEstimator can't take its place with what it is given"
+NO_CLASS = "; NPUEstimator can't take its place: {}"
 
 Made = Tuple[str, int]
 """An Estimator's qualified name, and how many arguments stand before its own (``self``)."""
@@ -113,7 +113,9 @@ class Estimators:
             self.context.report(rule, call, edit, symbol=name, change=f"becomes {edit.callee}")
             return
         else:
-            change = ON_NPU + (NO_CLASS if self.context.options.prefers_npu_estimators else "")
+            change = ON_NPU
+            if self.context.options.prefers_npu_estimators:
+                change += NO_CLASS.format(self.classes.obstacle(call, name))
             changes.append(self._on_npu(call, config))
         if changes:
             resolution = self.index.resolve(call.func)

@@ -9,6 +9,7 @@ from typing import Dict, List, Set, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument, place_of, unpacks
+from npu_migrate.migrations.optimizers import Producer
 from npu_migrate.migrations.session import precision
 from npu_migrate.migrations.session.estimator_classes import (
     CONFIG_AT,
@@ -18,7 +19,7 @@ from npu_migrate.migrations.session.estimator_classes import (
     STRATEGIES,
 )
 from npu_migrate.migrations.session.run_configs import DISTRIBUTES, RunConfigs, arguments
-from npu_migrate.names import is_none
+from npu_migrate.names import Binding, is_none
 from npu_migrate.plan import Argument, EditCall
 
 NPU_CLASSES = {
@@ -51,23 +52,41 @@ class NpuEstimators:
 
     def takes(self, call: ast.Call, name: str) -> bool:
         """Whether an Estimator becomes the NPU's; its configurations then do too."""
-        resolution = self.index.resolve(call.func)
-        if resolution.sole != name or resolution.unknown or name not in NPU_CLASSES:
+        if not self.context.options.prefers_npu_estimators or self.obstacle(call, name):
             return False
-        if not self.context.options.prefers_npu_estimators or unpacks(call):
-            return False
-        config = argument(call, CONFIG_AT[name], "config")
-        if config is None or is_none(config):
-            return True
-        made = [p for p in self.configs.origins(config) if isinstance(p, ast.Call)]
-        plain = {call for call in made if self._becomes_npu(call)}
-        npu = {call for call in made if self.configs.is_npu_class(call)}
-        if not made or len(made) < len(self.configs.origins(config)) or plain | npu != set(made):
-            return False
-        self.run_configs |= plain
+        made = [made for made in self._made(call, name) if isinstance(made, ast.Call)]
+        self.run_configs.update(call for call in made if self._becomes_npu(call))
         return True
 
-    def _becomes_npu(self, call: ast.Call) -> bool:
+    def obstacle(self, call: ast.Call, name: str) -> str:
+        """What keeps an Estimator from becoming the NPU's, in words; empty for nothing."""
+        resolution = self.index.resolve(call.func)
+        if name not in NPU_CLASSES:
+            return f"it has no counterpart of {name.rpartition('.')[2]}"
+        if resolution.sole != name or resolution.unknown:
+            return f"what is called is not seen to be {name.rpartition('.')[2]} itself"
+        if unpacks(call):
+            return "*args or **kwargs hide what is given"
+        for made in self._made(call, name):
+            if isinstance(made, Binding):
+                return f"its config ({made.name}) may be any configuration"
+            if not self._is_npu(made) and not self._becomes_npu(made):
+                return f"its config (of line {made.lineno}) is not seen to be a plain RunConfig"
+        return ""
+
+    def _made(self, call: ast.Call, name: str) -> List[Producer]:
+        """What makes the configuration of an Estimator, where it gets one."""
+        config = argument(call, CONFIG_AT[name], "config")
+        if config is None or is_none(config):
+            return []
+        return self.configs.origins(config) or [config]
+
+    def _is_npu(self, made: Producer) -> bool:
+        return isinstance(made, ast.Call) and self.configs.is_npu_class(made)
+
+    def _becomes_npu(self, call: Producer) -> bool:
+        if not isinstance(call, ast.Call):
+            return False
         resolution = self.index.resolve(call.func)
         return resolution.sole == RUN_CONFIG and not resolution.unknown and not unpacks(call)
 
