@@ -36,10 +36,9 @@ class Canonical:
         return self._exact.get(name, name)
 
     def paths(self, name: str) -> Iterator[str]:
-        """The paths that lead to a canonical name, and the name itself."""
+        """A name, and the paths to it whose last two words are others."""
+        module, _, last = name.rpartition(".")
         yield name
-        start = name
-        while start:
-            for path in self._leading.get(start, ()):
-                yield path + name[len(start) :]
-            start = start.rpartition(".")[0]
+        yield from self._leading.get(name, ())
+        for path in self._leading.get(module, ()):
+            yield f"{path}.{last}"

@@ -140,4 +140,7 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
         for statement in blocks.pop():
             yield statement
             if type(statement) not in _SIMPLE:
-                blocks += [getattr(statement, name, []) for name in _BLOCKS]
+                for name in _BLOCKS:
+                    block = getattr(statement, name, None)
+                    if block:
+                        blocks.append(block)

@@ -24,9 +24,11 @@ class Resolver(Reaching):
         """The qualified names that an expression may stand for."""
         cached = self._cache.get(node)
         if cached is None:
-            found = self._resolve(node, frozenset())
-            names = frozenset(map(self.canonical, found.names))
-            cached = self._cache[node] = Resolution(names, found.unknown, found.assumed)
+            cached = self._resolve(node, frozenset())
+            if cached.names:
+                names = frozenset(map(self.canonical, cached.names))
+                cached = Resolution(names, cached.unknown, cached.assumed)
+            self._cache[node] = cached
         return cached
 
     def _resolve(self, node: Optional[ast.expr], seen: FrozenSet[object]) -> Resolution:
