@@ -92,6 +92,8 @@ class NameFacts:
     switches: FrozenSet[str] = frozenset()
     """What it switches on for its whole program, such as mixed precision."""
     scales_by_hand: bool = False
+    keeps_strategy: bool = False
+    """Hands on a strategy of ``tf.distribute``, which then stays."""
     bases: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
     """Class -> the classes that it is derived from."""
     returned: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
@@ -215,6 +217,8 @@ class RunFacts:
     """Names on which some file calls ``close``."""
     loss_scale: str = ""
     """The loss scale to add to programs that have none: ``dynamic`` or a number."""
+    strategies: FrozenSet[str] = frozenset()
+    """Modules of programs in which a strategy of ``tf.distribute`` stays."""
     scaling: FrozenSet[str] = frozenset()
     """Modules of programs that scale their loss already, by an optimizer or by hand."""
     scaling_on_npu: FrozenSet[str] = frozenset()

@@ -57,6 +57,7 @@ def link_names(
         },
         closed=programs.closed,
         loss_scale=loss_scale,
+        strategies=programs.around(f.module for f in files if f.keeps_strategy),
         scaling=scaling,
         scaling_on_npu=scaling - programs.around(f.module for f in files if _scales(f, project)),
         optimizer_classes=_derived([f.bases for f in files], project, is_optimizer),

@@ -17,6 +17,7 @@ from npu_migrate.facts import (
     StepFacts,
 )
 from npu_migrate.migrations import signs, vocabulary
+from npu_migrate.migrations.distributed import strategies
 from npu_migrate.migrations.known_failures.switches import switches
 from npu_migrate.migrations.loss_scale.hand_scaling import HandScaling
 from npu_migrate.migrations.loss_scale.training_optimizers import TrainingOptimizers
@@ -89,9 +90,11 @@ def _scales_by_object(index: Index) -> bool:
 
 def _with_scaling(index: Index, facts: NameFacts) -> NameFacts:
     """The same with what it takes to add loss scaling."""
+    optimizers = Optimizers(index)
     return replace(
         facts,
-        scales_by_hand=bool(HandScaling(index, Optimizers(index)).calls(with_numbers=True)),
+        scales_by_hand=bool(HandScaling(index, optimizers).calls(with_numbers=True)),
+        keeps_strategy=strategies.keeps_one(index, optimizers),
         bases=_bases(index),
         called=frozenset(name for call in index.calls for name in index.resolve(call.func).names),
     )

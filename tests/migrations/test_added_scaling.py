@@ -599,3 +599,41 @@ def test_a_script_that_trains_eagerly_is_reported():
         """,
         loss_scale="dynamic",
     )
+
+
+# Under a strategy of tf.distribute ----------------------------------------------------------------
+
+UNDER_STRATEGY = """
+def model_fn(features, labels, mode):
+    loss = tf.get_variable('w', []) ** 2
+    train_op = tf.train.AdamOptimizer().minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+STRATEGY = "tf.distribute.MirroredStrategy()"
+
+
+def test_no_scaling_is_added_where_a_strategy_stays():
+    text = (
+        f"import conf\n{UNDER_STRATEGY}e = tf.estimator.Estimator(model_fn, config=conf.make(S))\n"
+    )
+    conf = "import tensorflow as tf\ndef make(s):\n    return tf.estimator.RunConfig(**{'d': s})\n"
+    files = {"conf.py": conf, "train.py": with_tf(text.replace("S)", f"{STRATEGY})"))}
+    outcome = migrate(files, loss_scale="dynamic")
+    assert "NPULossScaleOptimizer" not in outcome.texts["train.py"]
+    assert "a strategy of tf.distribute stays" in outcome.messages("NPU135")
+    assert len(outcome.of("NPU218")) == 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        f"c = tf.estimator.RunConfig(train_distribute={STRATEGY})\n",
+        f"s = {STRATEGY}\nc = tf.estimator.RunConfig()\nc = c.replace(train_distribute=s)\n",
+    ],
+)
+def test_scaling_is_added_where_the_strategy_goes(config):
+    text = f"{UNDER_STRATEGY}{config}e = tf.estimator.Estimator(model_fn, config=c)\n"
+    outcome = migrate(with_tf(text), loss_scale="dynamic")
+    assert "NPULossScaleOptimizer" in outcome.text
+    assert STRATEGY not in "".join(x for x in outcome.text.splitlines() if not x.startswith("#"))
+    assert outcome.left == []

@@ -12,10 +12,11 @@ from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, unpacks
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.session.keras_training import compiles
-from npu_migrate.names import arguments_of, dotted, method_name
+from npu_migrate.names import Index, arguments_of, dotted, method_name
 from npu_migrate.plan import Argument, EditCall, RemoveStatement
 
 RULE = "distribution-strategy"
+MODULES = ("tensorflow.distribute.", "tensorflow.contrib.distribute.")
 
 METHODS = frozenset(
     """
@@ -48,7 +49,7 @@ def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
     if _is_of_no_use(context, call):
         _remove(context, call)
         return
-    if unpacks(call) or not _is_used(context, optimizers, call):
+    if unpacks(call) or not _is_used(context.index, optimizers, call):
         context.report("strategy-used-elsewhere", call, strategy=name)
     elif any(compiles(context.index, other) for other in context.index.calls):
         context.report("strategy-of-keras", call, strategy=name)
@@ -62,15 +63,41 @@ def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
                 context.discard(value)
 
 
-def _is_configured(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:
-    """Whether a strategy is an argument of a configuration."""
+def keeps_one(index: Index, optimizers: Optimizers) -> bool:
+    """Whether a file hands a strategy on, so that it stays (NPU218)."""
+    made = [
+        call
+        for call in index.calls
+        if method_name(call).endswith("Strategy")
+        and index.resolve(call.func).sole.startswith(MODULES)
+    ]
     return any(
-        keyword.arg in OF_CONFIGURATIONS
-        and context.stands(keyword.value)
-        and call in optimizers.producers(keyword.value)
-        for other in context.index.calls
-        for keyword in other.keywords
+        not _configured(index, optimizers, call)
+        and not _is_used(index, optimizers, call)
+        and not _is_unread(index, call)
+        for call in made
     )
+
+
+def _is_configured(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:
+    """Whether a strategy is an argument of a configuration, and stays one."""
+    return any(map(context.stands, _configured(context.index, optimizers, call)))
+
+
+def _configured(index: Index, optimizers: Optimizers, call: ast.Call) -> List[ast.expr]:
+    """The arguments of configurations that a strategy is."""
+    return [
+        keyword.value
+        for other in index.calls
+        for keyword in other.keywords
+        if keyword.arg in OF_CONFIGURATIONS and call in optimizers.producers(keyword.value)
+    ]
+
+
+def _is_unread(index: Index, call: ast.Call) -> bool:
+    statement = index.statement(call)
+    bindings = index.statement_bindings(statement) if index.parents[call] is statement else ()
+    return bool(bindings) and not any(index.reads(binding) for binding in bindings)
 
 
 def _is_of_no_use(context: Context, call: ast.Call) -> bool:
@@ -101,13 +128,13 @@ def _remove(context: Context, call: ast.Call) -> None:
         context.plan.edits.append(edit)
 
 
-def _is_used(context: Context, optimizers: Optimizers, call: ast.Call) -> bool:
+def _is_used(index: Index, optimizers: Optimizers, call: ast.Call) -> bool:
     """Whether the file itself trains under a strategy."""
     return any(
         isinstance(other.func, ast.Attribute)
         and other.func.attr in METHODS
         and call in optimizers.producers(other.func.value)
-        for other in context.index.calls
+        for other in index.calls
     )
 
 

@@ -36,6 +36,7 @@ MADE_INSIDE = (
     "the optimizer is named here and made by TensorFlow; hand over one that is made before"
 )
 EAGER = "the script trains eagerly, which has to change first"
+UNDER_STRATEGY = "a strategy of tf.distribute stays, which has to go first"
 COLLECTED = "SyncReplicasOptimizer has to go first"
 """What may be in the way of scaling."""
 
@@ -205,6 +206,8 @@ class TrainingOptimizers:
             return UNKNOWN
         if self._is_eager:
             return EAGER
+        if self.index.module in self.run.strategies:
+            return UNDER_STRATEGY
         if beyond_the_adapter(self.index, self.run):
             return AVERAGED
         for call in self.optimizers.layers(root):
