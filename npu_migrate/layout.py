@@ -24,6 +24,7 @@ class Layout:
             self._modules[module] = self._name(module)
             for depth in range(len(self._root) + 1, len(parts)):
                 self._packages[parts[:depth]] = self._name(parts[:depth])
+        self._last = {parts[-1] for parts in (*self._modules, *self._packages) if parts}
 
     def _package_homes(self) -> Set[Parts]:
         """The folders that hold an outermost package, as ``src`` does."""
@@ -52,6 +53,8 @@ class Layout:
         if level:
             above = folder[: len(folder) - (level - 1)]
             return self._find(above + names) or self._name(above + names)
+        if dotted.partition(".")[0] not in self._last:
+            return dotted
         for depth in range(len(folder), len(self._root) - 1, -1):
             found = self._find_outermost(folder[:depth], names)
             if found:

@@ -150,6 +150,7 @@ XLA = signs(
     xla TF_XLA_FLAGS global_jit_level set_jit jit_scope experimental_jit_scope experimental_compile
     """
 )
+XLA_COMPILE = signs("compile estimator_model_fn", beside=["xla"])
 WIDE_TYPES = signs(
     "float64 double complex64 complex128 to_double to_complex64 to_complex128 complex",
     beside=["tensorflow"],

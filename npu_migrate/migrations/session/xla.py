@@ -2,6 +2,7 @@
 
 import ast
 
+from npu_migrate.migrations import signs
 from npu_migrate.migrations.context import Context, argument, place_of, unpacks
 from npu_migrate.migrations.environment import Setting, settings, statement_that_sets
 from npu_migrate.migrations.session.precision_switches import is_off
@@ -34,12 +35,17 @@ def run(context: Context) -> None:
             _drop(context, call, LEVEL)
         elif context.calls_to(call, FUNCTION):
             _drop(context, call, "experimental_compile")
-    for chain in context.index.chains:
-        if context.is_named(chain, COMPILE) and not context.without(chain):
-            context.report("xla-compile", chain, symbol=context.index.resolve(chain).sole)
+    if context.shows(signs.XLA_COMPILE):
+        _compilations(context)
     for setting in settings(context.index, (FLAGS,)):
         if not is_off(setting.value) and not context.without(setting.node):
             _flags(context, setting)
+
+
+def _compilations(context: Context) -> None:
+    for chain in context.index.chains:
+        if context.is_named(chain, COMPILE) and not context.without(chain):
+            context.report("xla-compile", chain, symbol=context.index.resolve(chain).sole)
 
 
 def _levels(context: Context) -> None:
