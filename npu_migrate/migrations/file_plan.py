@@ -8,7 +8,7 @@ from npu_migrate.migrations.distributed.nesting import Nesting
 from npu_migrate.migrations.gpu import gpu_packages, requirements
 from npu_migrate.migrations.gpu.devices import Devices
 from npu_migrate.migrations.gpu.gpu_pinning import GpuPinning
-from npu_migrate.migrations.gpu_questions import GpuQuestions
+from npu_migrate.migrations.gpu.gpu_questions import GpuQuestions
 from npu_migrate.migrations.imports import drop_unused
 from npu_migrate.migrations.loss_scale import class_values
 from npu_migrate.migrations.loss_scale.added_scaling import AddedScaling

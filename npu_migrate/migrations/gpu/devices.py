@@ -9,7 +9,7 @@ import re
 from typing import Dict, FrozenSet, Iterator, List, Set, Tuple, Union
 
 from npu_migrate.migrations.context import Context, argument
-from npu_migrate.migrations.gpu_choices import GpuChoices
+from npu_migrate.migrations.gpu.gpu_choices import GpuChoices
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import (
     FUNCTIONS,

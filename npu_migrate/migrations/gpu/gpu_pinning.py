@@ -9,7 +9,7 @@ from typing import Container, Dict, Iterator, List, NamedTuple, Optional
 
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.environment import statement_that_sets
-from npu_migrate.migrations.gpu_questions import LISTS, QUESTIONS, is_shown
+from npu_migrate.migrations.gpu.gpu_questions import LISTS, QUESTIONS, is_shown
 from npu_migrate.names import dotted, literal
 from npu_migrate.plan import Argument, Edit, EditCall, RemoveStatement, Status
 

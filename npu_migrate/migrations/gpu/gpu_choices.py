@@ -8,7 +8,7 @@ import ast
 from typing import List, Optional, Tuple, Union
 
 from npu_migrate.migrations.context import Context
-from npu_migrate.migrations.gpu_questions import GpuQuestions
+from npu_migrate.migrations.gpu.gpu_questions import GpuQuestions
 from npu_migrate.names import FUNCTIONS
 from npu_migrate.plan import Edit, RemoveStatement, ReplaceExpression, ReplaceStatement
 
