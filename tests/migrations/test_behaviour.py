@@ -42,6 +42,13 @@ def bridge():
         del sys.modules[name]
 
 
+@pytest.fixture(autouse=True)
+def precision():
+    """The graph rewrite of an original holds for the process: off again after each test."""
+    yield
+    tf.train.experimental.disable_mixed_precision_graph_rewrite()
+
+
 @pytest.fixture(params=["saturation", "inf_nan"])
 def overflow_mode(request, monkeypatch):
     """Both ways in which NPUs overflow."""
