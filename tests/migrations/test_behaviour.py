@@ -24,22 +24,12 @@ np = pytest.importorskip("numpy")
 from step_forms import CLASSES, MOVING_CLASS, OUTSIDE, training  # noqa: E402
 from support import migrate  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("bridge")
+
 CASES = pathlib.Path(__file__).parent / "cases"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INF, NAN = float("inf"), float("nan")
 RESOURCE = pytest.mark.parametrize("resource", [False, True], ids=["reference", "resource"])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def bridge():
-    """The stand-in for the vendor's packages, gone again afterwards."""
-    runtime = importlib.import_module("npu_migrate.runtime")
-    finders = list(sys.meta_path)
-    assert runtime.install_bridge()
-    yield
-    sys.meta_path[:] = finders
-    for name in [n for n in sys.modules if n.partition(".")[0] in ("npu_bridge", "hccl")]:
-        del sys.modules[name]
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """What the NPU's replacements compute, beside the originals, on the stand-in for the NPU."""
 
-import sys
 import types
 
 import pytest
@@ -13,18 +12,7 @@ np = pytest.importorskip("numpy")
 from support import migrate  # noqa: E402
 from test_gelu import FORMS, script  # noqa: E402
 
-
-@pytest.fixture(scope="module", autouse=True)
-def bridge():
-    """The stand-in for the vendor's packages, gone again afterwards."""
-    from npu_migrate import runtime
-
-    finders = list(sys.meta_path)
-    assert runtime.install_bridge()
-    yield
-    sys.meta_path[:] = finders
-    for name in [n for n in sys.modules if n.partition(".")[0] in ("npu_bridge", "hccl")]:
-        del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("bridge")
 
 
 def load(text):

@@ -1,6 +1,5 @@
 """Migrated sessions train on the stand-in for the NPU, in the precision of the script."""
 
-import sys
 import types
 
 import pytest
@@ -10,6 +9,8 @@ if not tf.__version__.startswith("1.15."):
     pytest.skip("needs TensorFlow 1.15", allow_module_level=True)
 
 from support import migrate, with_tf  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("bridge")
 
 BUILD = """\
 import os
@@ -57,19 +58,6 @@ LOOPS = {
             build[1], tempfile.mkdtemp(), train_step, session_config=config)
     """,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def bridge():
-    """The stand-in for the vendor's packages, gone again afterwards."""
-    from npu_migrate import runtime
-
-    finders = list(sys.meta_path)
-    assert runtime.install_bridge()
-    yield
-    sys.meta_path[:] = finders
-    for name in [n for n in sys.modules if n.partition(".")[0] in ("npu_bridge", "hccl")]:
-        del sys.modules[name]
 
 
 @pytest.fixture
