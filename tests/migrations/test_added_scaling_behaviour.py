@@ -8,7 +8,6 @@ from support import migrate, with_own, with_tf  # noqa: E402
 from test_behaviour import (  # noqa: E402
     INF,
     RESOURCE,
-    bridge,
     load,
     seen_of,
     steps_of,
@@ -17,7 +16,7 @@ from test_behaviour import (  # noqa: E402
     weights_of,
 )
 
-__all__ = ["bridge"]
+pytestmark = pytest.mark.usefixtures("bridge")
 
 OF_TENSORFLOW = with_tf("""
     def build(loss):

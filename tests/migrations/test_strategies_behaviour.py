@@ -5,9 +5,9 @@ import pytest
 pytest.importorskip("tensorflow", reason="needs TensorFlow 1.15, and so Python 3.7")
 
 from support import migrate, with_tf  # noqa: E402
-from test_behaviour import bridge, load  # noqa: E402
+from test_behaviour import load  # noqa: E402
 
-__all__ = ["bridge"]
+pytestmark = pytest.mark.usefixtures("bridge")
 
 LOOP = with_tf("""
     def weights(examples, batch):
