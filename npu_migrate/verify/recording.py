@@ -1,0 +1,120 @@
+"""What one process of a training noted about each of its steps, and the file that holds it.
+
+A file has one JSON object a line: `{"kind": "start", ...}`, a `"step"` for each training step, any
+number of `"fact"`s, and `"end"` unless the process died.
+"""
+
+import json
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+
+
+@dataclass(frozen=True)
+class Step:
+    """One `session.run` that computed gradients of trainable variables.
+
+    Attributes:
+      number: counts these runs in this process, from 1.
+      loss: unscaled value, or None where none was found.
+      global_step: after the run; None without a global step.
+      loss_scale: after the run; None without loss scaling.
+      learning_rate: that the innermost optimizer used in the run; None if it has none.
+      applied: whether trainable variables or the optimizer's slots changed.
+      gradient_norm: global norm of the gradients that the innermost optimizer got, unscaled and,
+        with several ranks, averaged; infinite or NaN after an overflow, None if not to be had.
+      weights_norm: global norm of the trainable variables after the run.
+      weights_checksum: of their bytes, sorted by name.
+    """
+
+    number: int
+    loss: Optional[float]
+    global_step: Optional[int]
+    loss_scale: Optional[float]
+    learning_rate: Optional[float]
+    applied: bool
+    gradient_norm: Optional[float]
+    weights_norm: float
+    weights_checksum: str
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that the recorder saw in the graph, and that the comparison may have to explain.
+
+    Attributes:
+      name: what, e.g. `sparse_gradients`, `step_race`, `hvd_compression`, `fixed_loss_scale`,
+        `no_loss`, `scaler_not_above_gradients`, `several_step_writers`.
+      detail: in words, with names of variables or operations.
+    """
+
+    name: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Recording:
+    """All that one rank of one run noted.
+
+    Attributes:
+      rank, ranks: of the process.
+      steps: in order.
+      facts: in order, each once.
+      loss_name: name of the tensor that was taken for the loss, or None.
+      end: `finished` (the script ended by itself), `stopped` (after as many steps as were asked
+        for) or None (the process died before).
+    """
+
+    rank: int
+    ranks: int
+    steps: Tuple[Step, ...]
+    facts: Tuple[Fact, ...] = ()
+    loss_name: Optional[str] = None
+    end: Optional[str] = None
+
+
+def step_line(step: Step) -> str:
+    """A line of the file, without its end. Infinities and NaN are written as strings."""
+    values = {field.name: _written(getattr(step, field.name)) for field in fields(Step)}
+    return json.dumps({"kind": "step", **values})
+
+
+def read_recording(lines: Iterable[str]) -> Recording:
+    """Reads the lines of a file; a last line that was cut off is left out."""
+    start: Dict[str, Any] = {}
+    end: Optional[str] = None
+    loss_name: Optional[str] = None
+    steps: List[Step] = []
+    facts: Dict[Fact, None] = {}
+    for line in lines:
+        if not line.endswith("\n"):
+            break
+        entry = json.loads(line)
+        kind = entry.pop("kind")
+        if kind == "start":
+            start = entry
+        elif kind == "step":
+            steps.append(_step(entry))
+        elif kind == "fact":
+            facts[Fact(**entry)] = None
+        elif kind == "loss":
+            loss_name = entry["name"]
+        elif kind == "end":
+            end = entry["reason"]
+    return Recording(
+        start.get("rank", 0), start.get("ranks", 1), tuple(steps), tuple(facts), loss_name, end
+    )
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _step(entry: Mapping[str, Any]) -> Step:
+    values: Dict[str, Any] = {
+        name: float(value) if value in ("inf", "-inf", "nan") else value
+        for name, value in entry.items()
+    }
+    return Step(**values)
