@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import List, Optional, Tuple
 
 _PART = re.compile(r"(\d+)(?:-(\d+))?$")
 
@@ -37,7 +37,7 @@ def parse_overflows(text: str) -> Overflows:
     steps_text, at, rank_text = text.partition("@")
     if at and not rank_text.isdigit():
         raise ValueError(f"after @ comes the number of a rank, not {rank_text!r}")
-    steps = []
+    steps: List[int] = []
     for part in steps_text.split(","):
         match = _PART.match(part.strip())
         if match is None or not int(match.group(1)):
