@@ -5,7 +5,8 @@ binds further down. No control-flow graph is built; blocks are walked as they ne
 """
 
 import ast
-from typing import Iterable, List, Optional, Sequence, Tuple, cast
+from bisect import bisect_left
+from typing import Iterable, Iterator, List, Optional, Sequence, Tuple, cast
 
 from npu_migrate.names.scopes import Binding, Scope
 from npu_migrate.names.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, TRIES, WITHS, leaves
@@ -78,7 +79,7 @@ class Reaching(Tables):
         statement: ast.AST = self.statement(node)
         while True:
             block, position, parent, _ = self.places[statement]
-            for earlier in reversed(block[:position]):
+            for earlier in self._binding(name, block, position):
                 if self._made_by(earlier, name)[1]:
                     return False
             if (
@@ -101,7 +102,7 @@ class Reaching(Tables):
             found += self._own_bindings(statement, name)
         while True:
             block, position, parent, scope = self.places[statement]
-            for earlier in reversed(block[:position]):
+            for earlier in self._binding(name, block, position):
                 bindings, definite = self._made_by(earlier, name)
                 found += bindings
                 if definite:
@@ -166,8 +167,6 @@ class Reaching(Tables):
         ``lenient`` takes arms that end in ``return`` as falling through, which is what a nested
         function that is called before the return sees.
         """
-        if name not in self._bound.get(statement, ()):
-            return [], False
         own = self._own_bindings(statement, name)
         if isinstance(statement, ast.If):
             arms = [self._block(statement.body, name, lenient)]
@@ -198,7 +197,10 @@ class Reaching(Tables):
         final, definite = self._block(statement.finalbody, name, lenient)
         if definite:
             return final, True
-        body, in_body = self._block([*statement.body, *statement.orelse], name, lenient)
+        body, in_body = self._block(statement.orelse, name, lenient)
+        if not in_body:
+            earlier, in_body = self._block(statement.body, name, lenient)
+            body = body + earlier
         found, definite = final + body, in_body
         for handler in statement.handlers:
             arm, in_arm = self._block(handler.body, name, lenient)
@@ -210,12 +212,26 @@ class Reaching(Tables):
         self, block: Sequence[ast.stmt], name: str, lenient: bool = False
     ) -> Tuple[List[Binding], bool]:
         found: List[Binding] = []
-        for statement in reversed(block):
+        for statement in self._binding(name, block, len(block)):
             bindings, definite = self._made_by(statement, name, lenient)
             found += bindings
             if definite:
                 return found, True
         return found, False
+
+    def _binding(self, name: str, block: Sequence[ast.stmt], end: int) -> Iterator[ast.stmt]:
+        """The statements of a block, before a position, that may bind a name; the last first."""
+        if not block:
+            return
+        binders = self._binders.get(block[0])
+        if binders is None:
+            binders = self._binders[block[0]] = {}
+            for position, statement in enumerate(block):
+                for bound in self._bound.get(statement, ()):
+                    binders.setdefault(bound, []).append(position)
+        positions = binders.get(name, ())
+        for at in range(bisect_left(positions, end) - 1, -1, -1):
+            yield block[positions[at]]
 
 
 def _unique(bindings: Iterable[Binding]) -> List[Binding]:

@@ -44,6 +44,8 @@ class Tables:
         self.stars: List[Tuple[Scope, str]] = []
         self._cache: Dict[ast.AST, Resolution] = {}
         self._bindings: Dict[ast.Name, List[Binding]] = {}
+        self._binders: Dict[ast.stmt, Dict[str, List[int]]] = {}
+        """First statement of a block -> name -> positions of the statements that bind it."""
         self._scope_of: Dict[ast.AST, Scope] = {}
         self.root = Scope(tree, None, module)
 
