@@ -157,4 +157,9 @@ def _workers(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
     from concurrent.futures import ProcessPoolExecutor
 
     with ProcessPoolExecutor(jobs) as pool:
-        yield partial(pool.map, chunksize=16)
+
+        def each(work: Callable[..., Any], items: Sequence[Any]) -> Iterable[Any]:
+            # What all items share, such as the list of files, is sent again with each chunk.
+            return pool.map(work, items, chunksize=max(16, len(items) // (jobs * 8)))
+
+        yield each
