@@ -15,6 +15,7 @@ setup(
     package_data={
         "npu_migrate": ["py.typed"],
         "npu_migrate.reports.html": ["report.*"],
+        "npu_migrate.verify.reports.html": ["verdict.*"],
         RULES: ["*.yaml"],
     },
 )

@@ -15,6 +15,11 @@ from npu_migrate.rules import Rules
 _HERE = Path(__file__).parent
 
 
+def stylesheet() -> str:
+    """The look of all our pages."""
+    return (_HERE / "report.css").read_text("utf-8")
+
+
 def render(run: Run, rules: Rules, title: str = "npu-migrate") -> str:
     """The page; ``title`` names what was migrated."""
     from jinja2 import Environment, StrictUndefined
@@ -28,6 +33,6 @@ def render(run: Run, rules: Rules, title: str = "npu-migrate") -> str:
         page=page_of(run, rules),
         title=title,
         version=__version__,
-        style=Markup((_HERE / "report.css").read_text("utf-8")),
+        style=Markup(stylesheet()),
         script=Markup((_HERE / "report.js").read_text("utf-8")),
     )

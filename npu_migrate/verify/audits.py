@@ -1,0 +1,113 @@
+"""What makes a migrated training wrong though its numbers may be alike.
+
+The recorder audits the graph of each training and writes what it sees as facts. Most of them are
+the script's own where the original has them too; some are only wrong on an NPU.
+"""
+
+from dataclasses import dataclass
+from typing import Dict, Sequence, Tuple
+
+from npu_migrate.verify.comparison import Trainings
+from npu_migrate.verify.recording import Fact, Recording
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of the graph.
+
+    Attributes:
+      name: of the fact.
+      title: what is wrong.
+      consequence: why it matters although the numbers may be alike.
+      detail: what the recorder saw.
+      codes: rules of npu-migrate about it.
+      is_original: whether it was in the original already, and as wrong there.
+    """
+
+    name: str
+    title: str
+    consequence: str
+    detail: str
+    codes: Tuple[str, ...]
+    is_original: bool
+
+
+@dataclass(frozen=True)
+class _Kind:
+    title: str
+    consequence: str
+    codes: Tuple[str, ...]
+    is_of_npu: bool = False
+
+
+KINDS: Dict[str, _Kind] = {
+    "several_step_writers": _Kind(
+        "The global step has more than one writer",
+        "Operations of one run race for it: with resource variables it moves more than once a "
+        "step, with reference variables it may look right.",
+        ("NPU301", "NPU302", "NPU305", "NPU309", "NPU310"),
+    ),
+    "scaler_not_above_gradients": _Kind(
+        "Gradients are applied that were never scaled",
+        "Only compute_gradients of the loss-scaling optimizer scales the loss. In float32 nothing "
+        "shows; in float16 small gradients become 0.",
+        ("NPU116",),
+    ),
+    "scaler_stacked": _Kind(
+        "The loss is scaled more than once",
+        "The scales multiply, and one manager counts every step twice.",
+        ("NPU128", "NPU117", "NPU120"),
+    ),
+    "manager_shared": _Kind(
+        "Two optimizers share a loss scale manager",
+        "It counts every step twice, so the scale moves at the wrong steps.",
+        ("NPU120",),
+    ),
+    "overflow_shared": _Kind(
+        "Two loss-scaling optimizers run in one step",
+        "They share the overflow register of the NPU: each skips what the other one overflowed, or "
+        "misses its own overflow after the other one cleared the register.",
+        ("NPU119",),
+        is_of_npu=True,
+    ),
+    "ranks_judge_apart": _Kind(
+        "Each rank judges overflow alone",
+        "When one rank overflows it skips the step and the others don't; weights, loss scale and "
+        "global step drift apart.",
+        ("NPU209", "NPU103", "NPU107", "NPU201"),
+        is_of_npu=True,
+    ),
+    "finite_check_decides": _Kind(
+        "A finite check takes part in training",
+        "An NPU that saturates has only finite gradients, so the check is always true there.",
+        ("NPU123", "NPU124", "NPU910"),
+        is_of_npu=True,
+    ),
+    "step_decides_update": _Kind(
+        "The global step decides whether the update is applied",
+        "It moves in applied updates only, so it may never reach the value that applies the next.",
+        ("NPU306",),
+    ),
+}
+
+
+def faults(trainings: Trainings) -> Tuple[Fault, ...]:
+    """The faults of the migrated training, those of the migration first."""
+    original = {fact.name for fact in _facts(trainings.original)}
+    found: Dict[str, Fault] = {}
+    for fact in _facts(trainings.migrated):
+        kind = KINDS.get(fact.name)
+        if kind is not None and fact.name not in found:
+            found[fact.name] = Fault(
+                fact.name,
+                kind.title,
+                kind.consequence,
+                fact.detail,
+                kind.codes,
+                fact.name in original and not kind.is_of_npu,
+            )
+    return tuple(sorted(found.values(), key=lambda fault: fault.is_original))
+
+
+def _facts(recordings: Sequence[Recording]) -> Sequence[Fact]:
+    return [fact for recording in recordings for fact in recording.facts]

@@ -1,0 +1,255 @@
+"""Compares the recordings of an original, trained twice, with those of its migration.
+
+Every quantity is compared at every step on every rank. No more is demanded of the migration than
+the original keeps from one run to the next.
+"""
+
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from npu_migrate.verify.quantities import GRADIENT_NORM, QUANTITIES, Quantity, Ruler, Value
+from npu_migrate.verify.recording import Recording, Step
+
+_SPREAD = 4.0
+"""How many times as far as the original's own two runs a migration may be apart from it."""
+_NOT_REPEATABLE = 0.1
+"""From this distance between its own two runs on, an original says nothing about a migration."""
+NEITHER = "neither training has one"
+"""Why a quantity that nobody misses is not compared."""
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """The recordings to compare, each by rank; `repeated` is the original once more."""
+
+    original: Tuple[Recording, ...]
+    migrated: Tuple[Recording, ...]
+    repeated: Tuple[Recording, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two trainings first differ in a quantity.
+
+    Attributes:
+      quantity: which.
+      step, rank: where.
+      original, migrated: the values.
+      apart: relative distance, infinite where no number says it.
+      allowed: largest distance that would have counted as the same.
+    """
+
+    quantity: Quantity
+    step: int
+    rank: int
+    original: Value
+    migrated: Value
+    apart: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One quantity over all steps and ranks.
+
+    Attributes:
+      quantity: which.
+      rtol: largest relative distance that counts as the same, where the original keeps it.
+      values: number of pairs that were compared.
+      first: where it first differs, or None.
+      largest: largest distance among the pairs, or None without any.
+      spread: largest distance between the original's own two runs, as far as it is repeatable; None
+        if there is nothing to tell it from.
+      repeatable_until: last step up to which the original agrees with itself, or None if it always
+        does.
+      left_out: why there was nothing to compare, where there was not.
+    """
+
+    quantity: Quantity
+    rtol: float
+    values: int = 0
+    first: Optional[Difference] = None
+    largest: Optional[float] = None
+    spread: Optional[float] = None
+    repeatable_until: Optional[int] = None
+    left_out: str = ""
+
+
+@dataclass(frozen=True)
+class LengthDifference:
+    """One training ended by itself, and the other went on."""
+
+    rank: int
+    original: int
+    migrated: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the recordings say about each other.
+
+    Attributes:
+      steps: number of steps that both have, on the rank with the fewest.
+      ranks: number of ranks.
+      quantities: each compared.
+      length: where one ended earlier by itself.
+      is_bitwise: whether all losses and weights are the same to the last bit.
+      is_repeatable_bitwise: the same of the original's own two runs; None if it ran once.
+      skipped: steps that were skipped on some rank, in the original and in the migrated training.
+    """
+
+    steps: int
+    ranks: int
+    quantities: Tuple[Compared, ...]
+    length: Optional[LengthDifference] = None
+    is_bitwise: bool = False
+    is_repeatable_bitwise: Optional[bool] = None
+    skipped: Tuple[Tuple[int, ...], Tuple[int, ...]] = ((), ())
+
+    @property
+    def first(self) -> Optional[Difference]:
+        """Where they first differ; of several quantities in one step, the cause of the others."""
+        found = [compared.first for compared in self.quantities if compared.first is not None]
+        return min(found, key=lambda d: (d.step, QUANTITIES.index(d.quantity)), default=None)
+
+    @property
+    def repeatable_until(self) -> Optional[int]:
+        """Last step up to which the original agrees with itself in all, or None if always."""
+        until = [c.repeatable_until for c in self.quantities if c.repeatable_until is not None]
+        return min(until, default=None)
+
+    def of(self, quantity: Quantity) -> Compared:
+        return next(compared for compared in self.quantities if compared.quantity == quantity)
+
+
+_Pair = Tuple[int, Step, Step]
+"""A rank, and two steps of one number."""
+
+
+def compare(trainings: Trainings, rtol: Optional[float] = None) -> Comparison:
+    """Compares trainings of the same number of ranks.
+
+    Args:
+      trainings: their recordings.
+      rtol: takes the place of the tolerances of loss, gradient norm and weights.
+    """
+    pairs = _pairs(trainings.original, trainings.migrated)
+    again = _pairs(trainings.original, trainings.repeated)
+    lengths = [sum(pair[0] == r.rank for pair in pairs) for r in trainings.original]
+    return Comparison(
+        steps=min(lengths, default=0),
+        ranks=len(trainings.original),
+        quantities=tuple(_compared(q, rtol, pairs, again, trainings) for q in QUANTITIES),
+        length=_length(trainings),
+        is_bitwise=_is_bitwise(pairs),
+        is_repeatable_bitwise=_is_bitwise(again) if trainings.repeated else None,
+        skipped=(_skipped(trainings.original), _skipped(trainings.migrated)),
+    )
+
+
+def _pairs(one: Sequence[Recording], other: Sequence[Recording]) -> List[_Pair]:
+    by_rank = {recording.rank: recording.steps for recording in other}
+    pairs = [
+        (recording.rank, first, second)
+        for recording in one
+        for first, second in zip(recording.steps, by_rank.get(recording.rank, ()))
+    ]
+    return sorted(pairs, key=lambda pair: (pair[1].number, pair[0]))
+
+
+def _compared(
+    quantity: Quantity,
+    chosen: Optional[float],
+    pairs: Sequence[_Pair],
+    again: Sequence[_Pair],
+    trainings: Trainings,
+) -> Compared:
+    rtol = quantity.rtol if chosen is None or not quantity.is_chosen else chosen
+    left_out = _left_out(quantity, trainings)
+    if left_out:
+        return Compared(quantity, rtol, left_out=left_out)
+    spreads, until = _repeatability(quantity, again)
+    ruler, first, values, largest = Ruler(quantity), None, 0, None
+    spread = 0.0
+    for rank, one, other in pairs:
+        if until is not None and one.number > until:
+            break
+        apart = ruler.apart(one, other, rank)
+        if apart is None:
+            continue
+        values += 1
+        largest = max(apart, largest or 0.0)
+        spread = max(spread, spreads.get(one.number, 0.0))
+        allowed = max(rtol, spread * _SPREAD)
+        if first is None and apart > allowed:
+            known, found = quantity.of(one), quantity.of(other)
+            first = Difference(quantity, one.number, rank, known, found, apart, allowed)
+    return Compared(
+        quantity,
+        rtol,
+        values,
+        first,
+        largest,
+        max(spreads.values(), default=None),
+        until,
+    )
+
+
+def _repeatability(
+    quantity: Quantity, again: Sequence[_Pair]
+) -> Tuple[Dict[int, float], Optional[int]]:
+    """By step, how far the original's own two runs are apart; and how long they say anything."""
+    spreads: Dict[int, float] = {}
+    ruler = Ruler(quantity)
+    for rank, one, other in again:
+        apart = ruler.apart(one, other, rank)
+        if apart is not None and apart >= _NOT_REPEATABLE:
+            return spreads, one.number - 1
+        spreads[one.number] = max(apart or 0.0, spreads.get(one.number, 0.0))
+    return spreads, None
+
+
+def _left_out(quantity: Quantity, trainings: Trainings) -> str:
+    """Why a quantity can't be compared at all, or nothing."""
+    if quantity == GRADIENT_NORM and _has_fact(trainings.original, "sparse_gradients"):
+        if not _has_fact(trainings.migrated, "sparse_gradients"):
+            return "sparse gradients of the original became dense ones, whose norm is another"
+    sides = {"original": trainings.original, "migrated": trainings.migrated}
+    missing = [name for name, recordings in sides.items() if not _has_value(quantity, recordings)]
+    if not missing:
+        return ""
+    if len(missing) == 2:
+        return NEITHER
+    return f"the {missing[0]} training has none"
+
+
+def _has_value(quantity: Quantity, recordings: Sequence[Recording]) -> bool:
+    return any(quantity.of(step) is not None for r in recordings for step in r.steps)
+
+
+def _has_fact(recordings: Sequence[Recording], name: str) -> bool:
+    return any(fact.name == name for recording in recordings for fact in recording.facts)
+
+
+def _length(trainings: Trainings) -> Optional[LengthDifference]:
+    by_rank = {recording.rank: recording for recording in trainings.migrated}
+    for original in trainings.original:
+        migrated = by_rank.get(original.rank)
+        if migrated is None or None in (original.end, migrated.end):
+            continue
+        counts = len(original.steps), len(migrated.steps)
+        if counts[0] != counts[1]:
+            return LengthDifference(original.rank, *counts)
+    return None
+
+
+def _is_bitwise(pairs: Sequence[_Pair]) -> bool:
+    return all(
+        one.weights_checksum == other.weights_checksum
+        and (one.loss == other.loss or one.loss != one.loss and other.loss != other.loss)
+        for _, one, other in pairs
+    )
+
+
+def _skipped(recordings: Sequence[Recording]) -> Tuple[int, ...]:
+    return tuple(sorted({s.number for r in recordings for s in r.steps if not s.applied}))

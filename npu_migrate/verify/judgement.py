@@ -1,0 +1,121 @@
+"""Judges an experiment: compares, audits, and looks for the reason."""
+
+from dataclasses import replace
+from typing import Iterator, List, Optional, Tuple
+
+from npu_migrate.plan import Finding
+from npu_migrate.verify.audits import faults
+from npu_migrate.verify.comparison import NEITHER, Comparison, Trainings, compare
+from npu_migrate.verify.experiment import Experiment
+from npu_migrate.verify.known import known_differences
+from npu_migrate.verify.migration import NOTHING_KNOWN, Migration
+from npu_migrate.verify.outcome import Outcome
+from npu_migrate.verify.quantities import GLOBAL_STEP
+from npu_migrate.verify.verdict import Answer, Failed, Verdict
+from npu_migrate.verify.words import paragraph
+
+_MOST_DEPARTURES = 8
+"""A script with more departures from what npu-migrate writes was migrated by hand."""
+
+
+def judge(
+    experiment: Experiment, migration: Migration = NOTHING_KNOWN, rtol: Optional[float] = None
+) -> Verdict:
+    """Judges an experiment.
+
+    Args:
+      experiment: its runs.
+      migration: what was migrated between the two scripts.
+      rtol: tolerance for loss, gradient norm and weights.
+    """
+    trainings = Trainings(
+        experiment.original.recordings,
+        experiment.migrated.recordings,
+        experiment.repeated.recordings,
+    )
+    comparison = compare(trainings, rtol)
+    known = known_differences(comparison, trainings)
+    found = faults(trainings)
+    evidence = Verdict(
+        Answer.UNKNOWN,
+        "",
+        comparison,
+        tuple(_failures(experiment)),
+        known,
+        found,
+        tuple(migration.wrong),
+        cautions=tuple(_cautions(comparison, trainings)),
+    )
+    answer = _answer(evidence)
+    if answer is not Answer.SAME:
+        departures = migration.departures
+        evidence = replace(
+            evidence,
+            concerned=tuple(_concerned(evidence, migration)),
+            departures=tuple(departures) if len(departures) <= _MOST_DEPARTURES else (),
+        )
+    return replace(evidence, answer=answer, paragraph=paragraph(answer, evidence))
+
+
+def _answer(evidence: Verdict) -> Answer:
+    comparison = evidence.comparison
+    if evidence.failures or not comparison.steps:
+        return Answer.UNKNOWN
+    if comparison.first is not None or comparison.length is not None:
+        is_known = any(known.explains for known in evidence.known)
+        return Answer.KNOWN if is_known else Answer.DIFFERENT
+    if evidence.faults_of_migration or evidence.wrong:
+        return Answer.WRONG
+    return Answer.UNKNOWN if comparison.repeatable_until == 0 else Answer.SAME
+
+
+def _failures(experiment: Experiment) -> Iterator[Failed]:
+    runs = {
+        "original": experiment.original,
+        "original, run again": experiment.repeated,
+        "migrated script": experiment.migrated,
+    }
+    for name, outcome in runs.items():
+        if outcome.failure is not None:
+            yield Failed(name, outcome.failure, _tail(outcome, outcome.failure.rank or 0))
+
+
+def _tail(outcome: Outcome, rank: int) -> Tuple[str, ...]:
+    return outcome.tails[rank] if rank < len(outcome.tails) else ()
+
+
+def _concerned(evidence: Verdict, migration: Migration) -> List[Finding]:
+    """Findings in the original that may be the reason, the likeliest first."""
+    first = evidence.comparison.first
+    explaining = [known for known in evidence.known if known.explains]
+    if explaining:
+        return migration.by_codes([code for known in explaining for code in known.codes])
+    if first is not None:
+        return migration.concerned(first.quantity, first.step)
+    if evidence.comparison.length is not None:
+        return migration.concerned(GLOBAL_STEP, 1)
+    codes = [code for fault in evidence.faults_of_migration for code in fault.codes]
+    return migration.by_codes(codes)
+
+
+def _cautions(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
+    """What limits the answer, in sentences."""
+    for compared in comparison.quantities:
+        until = compared.repeatable_until
+        if until is not None:
+            yield (
+                f"The original does not agree with itself in the {compared.quantity.title} from "
+                f"step {until + 1} on, so nothing is compared from there."
+            )
+        elif compared.spread:
+            yield (
+                f"Two runs of the original are up to {compared.spread:.1e} apart in the "
+                f"{compared.quantity.title}, so no more is demanded of the migrated training."
+            )
+        if compared.left_out and compared.left_out != NEITHER:
+            yield f"The {compared.quantity.title} is not compared: {compared.left_out}."
+    if not trainings.repeated:
+        yield "The original ran once only, so how repeatable it is was not seen."
+    for fact in {fact: None for r in trainings.original for fact in r.facts}:
+        if fact.name == "step_race":
+            yield f"The original races with its own step: {fact.detail}."

@@ -1,0 +1,139 @@
+"""Differences that a faithful migration makes, recognised by what the recorder saw of the original.
+
+They are differences all the same: whoever trains on the NPU gets another training, and is told why.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Callable, Optional, Sequence, Tuple
+
+from npu_migrate.verify.comparison import Comparison, Difference, Trainings
+from npu_migrate.verify.quantities import (
+    APPLIED,
+    GLOBAL_STEP,
+    GRADIENT_NORM,
+    LOSS,
+    LOSS_SCALE,
+    WEIGHTS,
+)
+from npu_migrate.verify.recording import Fact, Recording, Step
+
+_COMPRESSED = 0.05
+"""Further than this apart, float16 on the way between the ranks is no explanation."""
+
+
+@dataclass(frozen=True)
+class KnownDifference:
+    """A known difference that concerns a training.
+
+    Attributes:
+      title: names it.
+      explanation: why it is, and what to do where it matters.
+      codes: rules of npu-migrate that announce it.
+      explains: whether it is why the trainings first differ.
+    """
+
+    title: str
+    explanation: str
+    codes: Tuple[str, ...]
+    explains: bool
+
+
+@dataclass(frozen=True)
+class _Kind:
+    fact: str
+    title: str
+    explanation: str
+    codes: Tuple[str, ...]
+    explains: Callable[[Difference, Trainings], bool]
+
+
+def known_differences(comparison: Comparison, trainings: Trainings) -> Tuple[KnownDifference, ...]:
+    """The known differences that concern these trainings; one may explain the first difference."""
+    first = comparison.first
+    return tuple(
+        KnownDifference(
+            kind.title,
+            _with_detail(kind.explanation, fact),
+            kind.codes,
+            first is not None and kind.explains(first, trainings),
+        )
+        for kind in _KINDS
+        for fact in [_gone(kind.fact, trainings)]
+        if fact is not None
+    )
+
+
+def _gone(name: str, trainings: Trainings) -> Optional[Fact]:
+    """The fact of the original, unless it holds of the migrated training as well."""
+    fact = _fact(name, trainings.original)
+    return fact if fact is not None and _fact(name, trainings.migrated) is None else None
+
+
+def _fact(name: str, recordings: Sequence[Recording]) -> Optional[Fact]:
+    facts = (fact for recording in recordings for fact in recording.facts)
+    return next((fact for fact in facts if fact.name == name), None)
+
+
+def _with_detail(explanation: str, fact: Fact) -> str:
+    return f"{explanation} Seen: {fact.detail}." if fact.detail else explanation
+
+
+def _applied_an_overflow(first: Difference, trainings: Trainings) -> bool:
+    """The original applied an update that overflowed, and the migrated training did not."""
+    before, after = _steps(first, trainings.original), _steps(first, trainings.migrated)
+    if before is None or after is None or not before.applied or after.applied:
+        return False
+    values = (before.gradient_norm, before.weights_norm)
+    return any(value is not None and not math.isfinite(value) for value in values)
+
+
+def _steps(difference: Difference, recordings: Sequence[Recording]) -> Optional[Step]:
+    steps = [s for r in recordings if r.rank == difference.rank for s in r.steps]
+    return next((step for step in steps if step.number == difference.step), None)
+
+
+def _by_dense_gradients(first: Difference, trainings: Trainings) -> bool:
+    """Dense gradients show in the weights of the first update at the earliest."""
+    later = first.quantity == LOSS and first.step > 1
+    return later or first.quantity in (WEIGHTS, GRADIENT_NORM)
+
+
+def _by_compression(first: Difference, trainings: Trainings) -> bool:
+    """float16 rounds gradients on their way, and overflows sooner than float32."""
+    if len(trainings.original) < 2:
+        return False
+    if first.quantity in (APPLIED, GLOBAL_STEP, LOSS_SCALE):
+        before, after = _steps(first, trainings.original), _steps(first, trainings.migrated)
+        return before is not None and after is not None and after.applied and not before.applied
+    return _by_dense_gradients(first, trainings) and first.apart < _COMPRESSED
+
+
+_KINDS = (
+    _Kind(
+        "fixed_loss_scale",
+        "A fixed loss scale became stricter",
+        "The fixed loss scale of the original applies every update, also one that overflowed, "
+        "after which weights are Inf or NaN. The NPU's FixedLossScaleManager skips such a step.",
+        ("NPU104", "NPU106", "NPU107"),
+        _applied_an_overflow,
+    ),
+    _Kind(
+        "sparse_gradients",
+        "Sparse gradients became dense",
+        "The original hands sparse gradients to its optimizer, NPULossScaleOptimizer and "
+        "NPUDistributedOptimizer make them dense. An optimizer with slots (momentum, RMSProp, "
+        "lazy Adam) then also moves rows that are not in the batch. MixedPrecisionTrainer of the "
+        "runtime keeps sparse gradients sparse.",
+        ("NPU106", "NPU107", "NPU203"),
+        _by_dense_gradients,
+    ),
+    _Kind(
+        "hvd_compression",
+        "Gradients are no longer compressed on their way between the ranks",
+        "The original averages gradients in float16, which rounds them and overflows sooner under "
+        "a large loss scale. NPUDistributedOptimizer averages them as they are.",
+        ("NPU203", "NPU205"),
+        _by_compression,
+    ),
+)

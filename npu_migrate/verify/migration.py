@@ -1,0 +1,201 @@
+"""What was migrated, file by file, and which of it concerns a quantity that differs.
+
+npu-migrate itself says what there was to migrate in the original. The migrated script may be its
+work, or anybody's: where it departs from what npu-migrate writes is where to look first.
+"""
+
+import difflib
+import os
+from dataclasses import dataclass
+from typing import Dict, List, Sequence, Tuple
+
+from npu_migrate.plan import Finding
+from npu_migrate.reports.html.side_by_side import hunks_of
+from npu_migrate.results import FileResult
+from npu_migrate.sources import Source, decode
+from npu_migrate.verify.program_files import program_files, root_of
+from npu_migrate.verify.quantities import (
+    APPLIED,
+    GLOBAL_STEP,
+    GRADIENT_NORM,
+    LEARNING_RATE,
+    LOSS,
+    LOSS_SCALE,
+    WEIGHTS,
+    Quantity,
+)
+
+_SCALING, _DISTRIBUTION, _STEP = "NPU1", "NPU2", "NPU3"
+_FORWARD = ("NPU5", "NPU132", "NPU710")
+"""What can change the loss before any update."""
+_CONCERNED: Dict[Quantity, Tuple[str, ...]] = {
+    LOSS: (*_FORWARD, _SCALING, _DISTRIBUTION, _STEP),
+    GRADIENT_NORM: (_DISTRIBUTION, "NPU116", "NPU117", "NPU128", "NPU123", _SCALING),
+    APPLIED: ("NPU209", "NPU103", "NPU106", "NPU107", "NPU104", "NPU123", "NPU124", "NPU2"),
+    GLOBAL_STEP: (_STEP,),
+    LEARNING_RATE: (_STEP, "NPU202"),
+    LOSS_SCALE: ("NPU101", "NPU102", "NPU104", "NPU105", "NPU106", "NPU107", "NPU110", _SCALING),
+    WEIGHTS: (_SCALING, _DISTRIBUTION, _STEP),
+}
+"""Quantity -> starts of the codes of rules that may change it, the likeliest first."""
+
+_WRONG_ON_NPU = ("NPU119", "NPU123", "NPU124", "NPU209", "NPU210", "NPU211")
+"""Rules whose findings in a migrated script say that it trains wrongly on the NPU."""
+_WRONG = ("NPU116", "NPU117", "NPU120", "NPU128", "NPU129", "NPU130", "NPU306", "NPU309", "NPU311")
+"""Rules whose findings say that it trains wrongly anywhere, so the original may have them too."""
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A line of the migrated script that npu-migrate would have written otherwise."""
+
+    path: str
+    line: int
+    text: str
+    ours: str
+
+
+@dataclass(frozen=True)
+class MigratedFile:
+    """One file of the program.
+
+    Attributes:
+      path: of the original.
+      migrated_path: of its counterpart.
+      before, after: their texts.
+      ours: what npu-migrate makes of the original.
+      findings: of npu-migrate in the original.
+      left: of npu-migrate in the counterpart, where it still finds something.
+    """
+
+    path: str
+    migrated_path: str
+    before: bytes
+    after: bytes
+    ours: bytes
+    findings: Tuple[Finding, ...] = ()
+    left: Tuple[Finding, ...] = ()
+
+    @property
+    def departures(self) -> List[Departure]:
+        """Where the counterpart is not what npu-migrate writes; layout aside."""
+        ours, theirs = (_lines(data, self.path) for data in (self.ours, self.after))
+        keys = [[" ".join(line.split()) for line in lines] for lines in (ours, theirs)]
+        matcher = difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=False)
+        return [
+            Departure(
+                self.migrated_path,
+                there + 1,
+                " ".join(" ".join(keys[1][there:there_end]).split()),
+                " ".join(" ".join(keys[0][here:here_end]).split()),
+            )
+            for kind, here, here_end, there, there_end in matcher.get_opcodes()
+            if kind != "equal" and any(keys[0][here:here_end] + keys[1][there:there_end])
+        ]
+
+    @property
+    def departing(self) -> List[Finding]:
+        """The findings whose place in the counterpart is not what npu-migrate writes."""
+        lines = {departure.line - 1 for departure in self.departures}
+        before, after = (_lines(data, self.path) for data in (self.before, self.after))
+        return [
+            finding
+            for hunk in hunks_of(before, after, self.findings)
+            if any(row.right in lines for row in hunk.rows)
+            for finding in hunk.findings
+        ]
+
+
+def _lines(data: bytes, path: str) -> List[str]:
+    return decode(data, path).splitlines()
+
+
+@dataclass(frozen=True)
+class Migration:
+    """What was migrated.
+
+    Attributes:
+      files: of the program, those that have a counterpart.
+    """
+
+    files: Tuple[MigratedFile, ...] = ()
+
+    @property
+    def departures(self) -> List[Departure]:
+        return [departure for file in self.files for departure in file.departures]
+
+    def concerned(self, quantity: Quantity, step: int) -> List[Finding]:
+        """Findings in the original that may be why a quantity differs, the likeliest first."""
+        departing = [finding for file in self.files for finding in file.departing]
+        starts = _FORWARD if quantity == LOSS and step == 1 else _CONCERNED[quantity]
+        findings = [finding for file in self.files for finding in file.findings]
+        chosen = [f for f in findings if f in departing or _rank(f.code, starts) < len(starts)]
+        return sorted(
+            chosen, key=lambda f: (f not in departing, _rank(f.code, starts), f.path, f.line)
+        )
+
+    def by_codes(self, codes: Sequence[str]) -> List[Finding]:
+        """Findings in the original by rules."""
+        return [f for file in self.files for f in file.findings if f.code in codes]
+
+    @property
+    def wrong(self) -> List[Finding]:
+        """What npu-migrate finds in the migrated script that speaks of a wrong migration."""
+        known = {finding.code for file in self.files for finding in file.findings}
+        wrong = {*_WRONG_ON_NPU, *(code for code in _WRONG if code not in known)}
+        return [finding for file in self.files for finding in file.left if finding.code in wrong]
+
+
+NOTHING_KNOWN = Migration()
+"""Where the files are not looked at."""
+
+
+def _rank(code: str, starts: Sequence[str]) -> int:
+    return next((n for n, start in enumerate(starts) if code.startswith(start)), len(starts))
+
+
+def read_migration(original: str, migrated: str) -> Migration:
+    """The files of a program and their counterparts, with what npu-migrate finds in both."""
+    pairs = _pairs(original, migrated)
+    before = _examined([path for path, _ in pairs])
+    after = _examined([path for _, path in pairs])
+    return Migration(
+        tuple(
+            MigratedFile(
+                one.path,
+                other.path,
+                one.before,
+                other.before,
+                one.after,
+                one.findings,
+                other.findings,
+            )
+            for one, other in zip(before, after)
+            if one.error is None and other.error is None
+        )
+    )
+
+
+def _pairs(original: str, migrated: str) -> List[Tuple[str, str]]:
+    """Files of the original program and their counterparts, by their place below the roots."""
+    roots = root_of(original), root_of(migrated)
+    pairs = [(os.path.abspath(original), os.path.abspath(migrated))]
+    for path in program_files(original)[1:]:
+        counterpart = os.path.join(roots[1], os.path.relpath(path, roots[0]))
+        if os.path.isfile(counterpart):
+            pairs.append((path, counterpart))
+    return [(_shown(one), _shown(other)) for one, other in pairs]
+
+
+def _shown(path: str) -> str:
+    """A path as people read it from here."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
+
+
+def _examined(paths: Sequence[str]) -> List[FileResult]:
+    from npu_migrate.engine import migrate
+    from npu_migrate.options import Options
+    from npu_migrate.rules import load
+
+    return migrate([Source(path) for path in paths], load(), Options())

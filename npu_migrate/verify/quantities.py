@@ -1,0 +1,100 @@
+"""What is compared of a training step, and how far two values of it are apart."""
+
+import math
+from dataclasses import dataclass
+from typing import Dict, Optional, Tuple, Union
+
+from npu_migrate.verify.recording import Step
+
+Value = Union[bool, int, float, None]
+
+_NEGLIGIBLE = 1e-3
+"""Below this share of the largest value so far, a value is measured against that one."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of each step.
+
+    Attributes:
+      field: of `Step`.
+      title: for people.
+      rtol: largest relative distance that counts as the same; 0 demands equality.
+      is_chosen: whether `--rtol` takes the place of `rtol`.
+      needs_update: whether it means something only in steps whose update was applied.
+    """
+
+    field: str
+    title: str
+    rtol: float
+    is_chosen: bool = False
+    needs_update: bool = False
+
+    def of(self, step: Step) -> Value:
+        value: Value = getattr(step, self.field)
+        return value
+
+    @property
+    def is_exact(self) -> bool:
+        return self.rtol == 0
+
+
+LOSS = Quantity("loss", "loss", 1e-5, is_chosen=True)
+GRADIENT_NORM = Quantity("gradient_norm", "gradient norm", 1e-4, is_chosen=True, needs_update=True)
+APPLIED = Quantity("applied", "update applied", 0)
+GLOBAL_STEP = Quantity("global_step", "global step", 0)
+LEARNING_RATE = Quantity("learning_rate", "learning rate", 1e-6, needs_update=True)
+LOSS_SCALE = Quantity("loss_scale", "loss scale", 1e-6)
+WEIGHTS = Quantity("weights_norm", "weights", 1e-5, is_chosen=True)
+
+QUANTITIES: Tuple[Quantity, ...] = (
+    LOSS,
+    GRADIENT_NORM,
+    APPLIED,
+    GLOBAL_STEP,
+    LEARNING_RATE,
+    LOSS_SCALE,
+    WEIGHTS,
+)
+"""Causes before effects: of what differs first in one step, the first of these is to be named."""
+
+
+class Ruler:
+    """Measures how far two series of one quantity are apart, step by step.
+
+    Distances are relative to the larger value, and to the largest so far where both are tiny beside
+    it: a loss that is learned down to rounding errors keeps no relative precision.
+    """
+
+    def __init__(self, quantity: Quantity) -> None:
+        self._quantity = quantity
+        self._largest: Dict[int, float] = {}
+
+    def apart(self, one: Step, other: Step, rank: int = 0) -> Optional[float]:
+        """The distance, infinite where no number says it; None where there is nothing to compare.
+
+        An NPU that saturates shows the largest finite number where an original has Inf or NaN, so
+        those are compared in steps that count only.
+        """
+        if self._quantity == WEIGHTS and one.weights_checksum == other.weights_checksum:
+            return 0.0
+        if self._quantity.needs_update and not (one.applied and other.applied):
+            return None
+        first, second = self._quantity.of(one), self._quantity.of(other)
+        if first is None or second is None:
+            return None
+        if not (math.isfinite(first) or other.applied):
+            return None
+        if self._quantity.is_exact:
+            return 0.0 if first == second else math.inf
+        return self._relative(float(first), float(second), rank)
+
+    def _relative(self, first: float, second: float, rank: int) -> float:
+        if math.isfinite(first):
+            self._largest[rank] = max(self._largest.get(rank, 0.0), abs(first))
+        if first == second or (math.isnan(first) and math.isnan(second)):
+            return 0.0
+        if not (math.isfinite(first) and math.isfinite(second)):
+            return math.inf
+        floor = self._largest.get(rank, 0.0) * _NEGLIGIBLE
+        return abs(first - second) / max(abs(first), abs(second), floor)

@@ -1,0 +1,60 @@
+"""The table of all quantities, as words."""
+
+from dataclasses import dataclass
+from typing import List, Tuple
+
+from npu_migrate.verify.comparison import Compared, Comparison
+from npu_migrate.verify.words import both, distance
+
+HEAD = (
+    "quantity",
+    "",
+    "first differs",
+    "original",
+    "migrated",
+    "apart",
+    "tolerance",
+    "original repeats",
+)
+NUMBERS = (2, 3, 4, 5, 6, 7)
+"""Columns that hold numbers."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity; `status` is `same`, `differs` or `left out`."""
+
+    status: str
+    cells: Tuple[str, ...]
+
+
+def rows(comparison: Comparison) -> List[Row]:
+    """A row for each quantity that one of the trainings has."""
+    several = comparison.ranks > 1
+    return [_row(compared, several) for compared in comparison.quantities]
+
+
+def _row(compared: Compared, several: bool) -> Row:
+    title, repeats = compared.quantity.title, _repeats(compared)
+    if compared.left_out or not compared.values:
+        return Row("left out", (title, "not compared", "", "", "", "", "", repeats))
+    tolerance = "exact" if compared.quantity.is_exact else distance(compared.rtol)
+    first = compared.first
+    if first is None:
+        apart = "" if compared.quantity.is_exact else distance(compared.largest)
+        return Row("same", (title, "same", "", "", "", apart, tolerance, repeats))
+    place = f"step {first.step}" + (f", rank {first.rank}" if several else "")
+    original, migrated = both(first.quantity, first.original, first.migrated)
+    if first.allowed > compared.rtol:
+        tolerance = distance(first.allowed)
+    apart = distance(first.apart)
+    return Row("differs", (title, "differs", place, original, migrated, apart, tolerance, repeats))
+
+
+def _repeats(compared: Compared) -> str:
+    """How well the original repeats itself in a quantity."""
+    if compared.repeatable_until is not None:
+        return f"until step {compared.repeatable_until}"
+    if compared.spread is None:
+        return ""
+    return f"to {distance(compared.spread)}" if compared.spread else "exactly"

@@ -1,0 +1,108 @@
+"""The verdict for people at a terminal: a paragraph, a table, and where to look."""
+
+from typing import IO, Iterator, List, Tuple
+
+from npu_migrate.plan import Finding
+from npu_migrate.verify.reports import Verification
+from npu_migrate.verify.reports.rows import HEAD, NUMBERS, rows
+from npu_migrate.verify.verdict import Answer, Verdict
+
+_STYLES = {
+    Answer.SAME: "bold green",
+    Answer.DIFFERENT: "bold red",
+    Answer.KNOWN: "bold yellow",
+    Answer.WRONG: "bold red",
+    Answer.UNKNOWN: "bold yellow",
+}
+_MARKS = {"same": "green", "differs": "red", "left out": "dim"}
+_MOST = 5
+"""Findings that are named; the page has all."""
+_TAIL = 15
+"""Lines of a failed run that are shown."""
+
+
+def write(verification: Verification, stream: IO[str]) -> None:
+    """Writes the verdict; in colour on terminals."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream, highlight=False, width=None if stream.isatty() else 100)
+    verdict = verification.verdict
+    console.print(Text(_headline(verdict), style=_STYLES[verdict.answer]))
+    console.print(Text(verdict.paragraph))
+    if verdict.comparison.steps:
+        console.print()
+        console.print(_table(verdict))
+    for title, lines in _sections(verdict):
+        console.print()
+        console.print(Text(title, style="bold"))
+        for line in lines:
+            console.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def _headline(verdict: Verdict) -> str:
+    if verdict.answer is Answer.UNKNOWN:
+        return "NO ANSWER"
+    return str(verdict.answer.value).upper()
+
+
+def _table(verdict: Verdict) -> object:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    shown = rows(verdict.comparison)
+    columns = [n for n in range(len(HEAD)) if n < 2 or any(row.cells[n] for row in shown)]
+    for column in columns:
+        table.add_column(HEAD[column], justify="right" if column in NUMBERS else "left")
+    for row in shown:
+        style = _MARKS[row.status]
+        table.add_row(*(Text(row.cells[n], style=style if n == 1 else "") for n in columns))
+    return table
+
+
+def _sections(verdict: Verdict) -> Iterator[Tuple[str, List[str]]]:
+    for failed in verdict.failures:
+        if failed.tail:
+            yield f"Last lines of the {failed.run}:", list(failed.tail[-_TAIL:])
+    if verdict.departures:
+        yield (
+            "Where the migrated script is not what npu-migrate writes:",
+            [
+                f"{departure.path}:{departure.line}: {departure.text or '(nothing)'}"
+                f"  (npu-migrate: {departure.ours or 'nothing'})"
+                for departure in verdict.departures
+            ],
+        )
+    if verdict.wrong:
+        yield "What npu-migrate finds in the migrated script:", _named(verdict.wrong)
+    if verdict.concerned:
+        yield "What was migrated and concerns this:", _named(verdict.concerned)
+    known = [known for known in verdict.known if not known.explains]
+    if known:
+        yield (
+            "Known differences of this migration, which do not explain it:"
+            if (verdict.answer is Answer.DIFFERENT)
+            else "Known differences of this migration:",
+            [f"{each.title}. {each.explanation}" for each in known],
+        )
+    faults = [fault for fault in verdict.faults if fault.is_original]
+    if faults:
+        yield (
+            "Faults that the original has too:",
+            [f"{fault.title} ({fault.detail}). {fault.consequence}" for fault in faults],
+        )
+    if verdict.cautions:
+        yield "Mind:", list(verdict.cautions)
+
+
+def _named(findings: Tuple[Finding, ...]) -> List[str]:
+    lines = [f"{f.place} {f.code} {_start(f.message)}" for f in findings[:_MOST]]
+    left = len(findings) - _MOST
+    return [*lines, f"and {left} more"] if left > 0 else lines
+
+
+def _start(message: str) -> str:
+    """What a message begins with; what follows is on the page."""
+    return " ".join(message.partition("; ")[0].split())

@@ -1,0 +1,70 @@
+"""The answer: whether a migration kept the training the same, and all that speaks for it."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Tuple
+
+from npu_migrate.plan import Finding
+from npu_migrate.verify.audits import Fault
+from npu_migrate.verify.comparison import Comparison
+from npu_migrate.verify.known import KnownDifference
+from npu_migrate.verify.migration import Departure
+from npu_migrate.verify.outcome import RunFailure
+
+
+class Answer(Enum):
+    """Whether a migration kept the training the same."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    KNOWN = "different, as is known"
+    WRONG = "wrong"
+    """The numbers are the same, and yet the graph is wrong."""
+    UNKNOWN = "not to be told"
+
+    @property
+    def exit_code(self) -> int:
+        return {Answer.SAME: 0, Answer.UNKNOWN: 2}.get(self, 1)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that failed: which, why, and the last lines of the rank that failed first."""
+
+    run: str
+    failure: RunFailure
+    tail: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer, and all that speaks for it.
+
+    Attributes:
+      answer: in a word.
+      paragraph: in a few sentences.
+      comparison: of the recordings.
+      failures: for each run that failed, its name, why, and its last lines.
+      known: known differences that concern the training.
+      faults: of the migrated graph.
+      wrong: findings of npu-migrate in the migrated script that speak of a wrong migration.
+      concerned: findings of npu-migrate in the original that may be why the trainings differ.
+      departures: where the migrated script is not what npu-migrate writes.
+      cautions: what limits the answer.
+    """
+
+    answer: Answer
+    paragraph: str
+    comparison: Comparison
+    failures: Tuple[Failed, ...] = ()
+    known: Tuple[KnownDifference, ...] = ()
+    faults: Tuple[Fault, ...] = ()
+    wrong: Tuple[Finding, ...] = ()
+    concerned: Tuple[Finding, ...] = ()
+    departures: Tuple[Departure, ...] = ()
+    cautions: Tuple[str, ...] = ()
+
+    @property
+    def faults_of_migration(self) -> Tuple[Fault, ...]:
+        """The faults that the original does not have."""
+        return tuple(fault for fault in self.faults if not fault.is_original)

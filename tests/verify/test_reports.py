@@ -1,0 +1,220 @@
+"""The verdict as text, as JSON, and as a page in a browser."""
+
+import io
+import json
+import re
+import shutil
+
+import pytest
+from recordings import INF, NAN, experiment, outcome, recording
+
+from npu_migrate.launch.script import Program
+from npu_migrate.plan import Finding, Status
+from npu_migrate.verify.experiment import Request
+from npu_migrate.verify.judgement import judge
+from npu_migrate.verify.migration import MigratedFile, Migration
+from npu_migrate.verify.outcome import FailureKind, RunFailure
+from npu_migrate.verify.overflows import Overflows
+from npu_migrate.verify.reports import Verification, html, text
+from npu_migrate.verify.reports import json as as_json
+
+HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
+BEFORE = b"import tensorflow as tf\nscale = old(2)\n"
+OURS = b"import tensorflow as tf\nscale = new(2, 0.5)\n"
+AFTER = b"import tensorflow as tf\nscale = new(2, 0.8)\n"
+
+
+def finding(code="NPU102", line=2, path="train.py", message="the scale; more of it"):
+    return Finding(code, "a-rule", path, line, 1, "s", Status.MIGRATED, message)
+
+
+def verification(runs=None, names=("train.py", "npu/train.py"), message="the scale", **request):
+    runs = runs or experiment()
+    file = MigratedFile(
+        names[0], names[1], BEFORE, AFTER, OURS, (finding(path=names[0], message=message),)
+    )
+    migration = Migration((file,))
+    scripts = Program(names[0], ("--flag",)), Program(names[1], ("--flag",))
+    return Verification(Request(*scripts, **request), runs, migration, judge(runs, migration))
+
+
+def different(**more):
+    skipped = {"applied": False, "gradient_norm": INF, "global_step": 2}
+    return verification(
+        experiment(
+            outcome(recording(at3=skipped)),
+            outcome(recording(at3={**skipped, "loss_scale": 819.2})),
+        ),
+        overflows=Overflows((3,)),
+        **more,
+    )
+
+
+def shown(made):
+    stream = io.StringIO()
+    text.write(made, stream)
+    return stream.getvalue()
+
+
+# Text
+
+
+def test_text_of_the_same():
+    lines = shown(verification()).splitlines()
+    assert lines[0] == "SAME" and lines[1].startswith("The migrated training is the same")
+    assert re.search(r"loss scale\s+same\s+0\s+1.0e-06\s+exactly", "\n".join(lines))
+    assert "first differs" not in "\n".join(lines) and "npu-migrate writes" not in str(lines)
+
+
+def test_text_of_a_difference_says_where_to_look():
+    output = shown(different())
+    assert output.startswith("DIFFERENT\n")
+    assert re.search(r"loss scale\s+differs\s+step 3\s+1024\s+819.2\s+20 %", output)
+    assert (
+        "npu/train.py:2: scale = new(2, 0.8)  (npu-migrate: scale = new(2, 0.5))" in output
+        and "train.py:2:1 NPU102 the scale\n" in output
+    )
+
+
+def test_text_of_a_failure_shows_what_it_printed_last():
+    failure = RunFailure(FailureKind.CRASHED, "ended with exit code 1", 0)
+    failed = outcome(tails=(("first", "ValueError: [red]broken[/red]"),), failure=failure)
+    output = shown(verification(experiment(migrated=failed)))
+    assert output.startswith("NO ANSWER\n")
+    assert "  ValueError: [red]broken[/red]\n" in output
+
+
+# JSON
+
+
+def test_json():
+    found = json.loads(as_json.render(different()))
+    assert (found["answer"], found["exit_code"], found["injected_overflows"]) == (
+        "different",
+        1,
+        "3",
+    )
+    first = found["first_difference"]
+    assert (first["quantity"], first["step"], first["migrated"]) == ("loss_scale", 3, 819.2)
+    assert found["recordings"]["migrated"][0]["steps"][2]["gradient_norm"] == "inf"
+    assert found["departures"][0]["line"] == 2 and found["concerned"][0]["code"] == "NPU102"
+
+
+def test_json_of_values_that_are_none():
+    broken = outcome(recording(at3={"loss": NAN, "learning_rate": None}))
+    assert json.loads(as_json.render(verification(experiment(migrated=broken))))
+
+
+# The page
+
+
+def test_page_needs_nothing_else():
+    page = html.render(different())
+    assert not re.search(r"<(link|script|img|iframe)[^>]*(src|href)=", page)
+    assert "url(" not in page and "@import" not in page and page.endswith("</html>\n")
+
+
+def test_page_shows_the_change_with_its_finding():
+    page = html.render(different())
+    change = page[page.index('class="change"') :]
+    assert "NPU102" in change and "departure" in change and "0.8" in change
+    assert "0.8" in page[page.index("Not what npu-migrate writes") :]
+
+
+def test_page_marks_steps():
+    page = html.render(different())
+    for mark in ("skipped-original", "skipped-migrated", "injected", "first"):
+        assert f'<path class="{mark}" d="M222.22' in page
+
+
+def test_curves_end_where_there_is_no_number():
+    broken = outcome(recording(at5={"loss": NAN}, at7={"loss": INF}))
+    page = html.render(verification(experiment(broken, broken)))
+    path = re.search(r'class="repaint" d="([^"]*)"', page).group(1)
+    assert path.count("M") == 3
+
+
+def test_many_steps_are_thinned():
+    many = outcome(recording(steps=20000))
+    page = html.render(verification(experiment(many, many)))
+    assert len(re.search(r'class="original" d="([^"]*)"', page).group(1)) < 40_000
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_hardly_any_steps_are_still_a_page(steps):
+    short = outcome(recording(steps=steps))
+    assert html.render(verification(experiment(short, short))).endswith("</html>\n")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium needs Python 3.10")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield chromium
+    chromium.quit()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    def opened(page):
+        file = tmp_path / "verdict.html"
+        file.write_text(page, "utf-8")
+        browser.get(file.as_uri())
+        return browser
+
+    yield opened
+    assert browser.get_log("browser") == []
+
+
+def values(browser):
+    script = "return [...document.querySelectorAll('#values tbody tr')].map(row => row.innerText)"
+    return dict(row.split("\t", 1) for row in browser.execute_script(script))
+
+
+def test_values_are_read_at_the_first_difference_and_by_keys(opened):
+    browser = opened(html.render(different()))
+    assert values(browser)["loss scale"] == "1024\t819.2\t20 %"
+    slider = browser.find_element("name", "step")
+    slider.send_keys("\ue014")  # right
+    assert browser.find_element("name", "shown").text == "4 of 10"
+    assert values(browser)["loss scale"] == "1024\t1024\t0"
+
+
+def test_ranks_are_chosen(opened):
+    ranks = [recording(0, 2), recording(1, 2, at1={"loss": 5.5})]
+    runs = experiment(outcome(*ranks), outcome(*ranks))
+    browser = opened(html.render(verification(runs, processes=2)))
+    assert values(browser)["loss"].startswith("6")
+    browser.find_element("name", "rank").send_keys("1")
+    assert values(browser)["loss"].startswith("5.5")
+    assert [e.is_displayed() for e in browser.find_elements("class name", "rank")] == [False, True]
+
+
+def test_hostile_names_and_output_are_text(opened):
+    failure = RunFailure(FailureKind.CRASHED, HOSTILE, 0)
+    failed = outcome(recording(steps=2), tails=((HOSTILE, "\x1b[31mred\u202e"),), failure=failure)
+    names = (f"{HOSTILE}.py", f"npu/{HOSTILE}.py")
+    made = verification(experiment(migrated=failed), names=names, message=HOSTILE)
+    browser = opened(html.render(made))
+    assert browser.execute_script("return window.hurt") is None
+    tail = browser.find_element("class name", "tail").text
+    assert tail == f"{HOSTILE}\nred\u27e8U+202E\u27e9"
+
+
+@pytest.mark.parametrize("width", [1300, 420])
+def test_page_fits_its_window(opened, width):
+    browser = opened(html.render(different()))
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+    )
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

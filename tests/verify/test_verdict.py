@@ -1,0 +1,242 @@
+"""What is said of recordings that are alike, and of such that are not."""
+
+import pytest
+from recordings import INF, NAN, experiment, outcome, recording
+
+from npu_migrate.verify.judgement import judge
+from npu_migrate.verify.outcome import FailureKind, RunFailure
+from npu_migrate.verify.quantities import (
+    APPLIED,
+    GLOBAL_STEP,
+    GRADIENT_NORM,
+    LEARNING_RATE,
+    LOSS,
+    LOSS_SCALE,
+    WEIGHTS,
+)
+from npu_migrate.verify.verdict import Answer
+
+
+def verdict(migrated, original=None, repeated=None, rtol=None):
+    original = original or recording()
+    return judge(
+        experiment(outcome(original), outcome(migrated), outcome(repeated or original)), rtol=rtol
+    )
+
+
+def first(found):
+    return found.comparison.first
+
+
+# The same
+
+
+def test_same_to_the_last_bit():
+    found = verdict(recording())
+    assert found.answer is Answer.SAME and found.answer.exit_code == 0
+    assert "10 steps on one process" in found.paragraph
+    assert "to the last bit" in found.paragraph and not found.cautions
+
+
+def test_same_within_the_tolerance():
+    found = verdict(recording(at4={"loss": 1.5 * (1 + 5e-6)}))
+    assert found.answer is Answer.SAME
+    assert "5.0e-06 apart, in the loss" in found.paragraph
+
+
+def test_steps_that_both_skip():
+    skipped = {"applied": False, "gradient_norm": INF, "learning_rate": 0.7}
+    both = [recording(at3=skipped, at4=skipped), recording(at3={**skipped, "gradient_norm": 3e38})]
+    found = verdict(recording(at3=skipped, at4=skipped), both[0])
+    assert "Steps 3-4 were skipped in both" in found.paragraph
+    assert verdict(both[1], recording(at3=skipped)).answer is Answer.SAME
+
+
+def test_loss_that_saturates_in_a_skipped_step():
+    original = recording(at3={"applied": False, "loss": INF})
+    migrated = recording(at3={"applied": False, "loss": 3.4e38})
+    assert verdict(migrated, original).answer is Answer.SAME
+
+
+def test_nan_is_as_nan():
+    broken = recording(at5={"loss": NAN, "weights_norm": NAN})
+    assert verdict(broken, broken).answer is Answer.SAME
+
+
+def test_rounding_of_a_loss_that_is_learned():
+    original = recording(at9={"loss": 1e-9}, at10={"loss": 2e-9})
+    assert (
+        verdict(recording(at9={"loss": 2e-9}, at10={"loss": 0.0}), original).answer is Answer.SAME
+    )
+
+
+# Different
+
+
+@pytest.mark.parametrize(
+    "values, quantity",
+    [
+        ({"loss": 2.1, "gradient_norm": 9.0, "weights_norm": 1.0}, LOSS),
+        ({"gradient_norm": 9.0, "weights_norm": 1.0}, GRADIENT_NORM),
+        ({"applied": False, "global_step": 2, "weights_norm": 1.0, "loss_scale": 1.0}, APPLIED),
+        ({"global_step": 4, "learning_rate": 0.7}, GLOBAL_STEP),
+        ({"learning_rate": 0.7, "weights_norm": 1.0}, LEARNING_RATE),
+        ({"loss_scale": 819.2}, LOSS_SCALE),
+        ({"weights_norm": 1.0}, WEIGHTS),
+        ({"loss": NAN}, LOSS),
+    ],
+)
+def test_cause_of_what_differs_in_a_step(values, quantity):
+    found = verdict(recording(at3=values))
+    assert found.answer is Answer.DIFFERENT and found.answer.exit_code == 1
+    assert (first(found).step, first(found).quantity) == (3, quantity)
+    assert "at step 3 in" in found.paragraph and "2 steps before it are the same" in found.paragraph
+
+
+def test_earliest_difference_is_named_whatever_it_is():
+    found = verdict(recording(at2={"loss_scale": 512.0}, at3={"loss": 7.0}))
+    assert (first(found).step, first(found).quantity) == (2, LOSS_SCALE)
+    assert "1024 in the original, 512 in the migrated training (50 % apart)" in found.paragraph
+
+
+def test_values_are_told_apart():
+    found = verdict(recording(at3={"loss": 2.0000004}), rtol=1e-9)
+    assert "2.0000004" in found.paragraph
+
+
+def test_rank_is_named():
+    ranks = [recording(0, 2), recording(1, 2)]
+    drifted = [ranks[0], recording(1, 2, at4={"applied": False})]
+    found = judge(experiment(outcome(*ranks), outcome(*drifted)))
+    assert (first(found).rank, first(found).step) == (1, 4)
+    assert "at step 4 on rank 1 in whether the update was applied" in found.paragraph
+    assert "applied in the original, skipped in the migrated training" in found.paragraph
+
+
+@pytest.mark.parametrize("rtol, answer", [(None, Answer.DIFFERENT), (1e-2, Answer.SAME)])
+def test_tolerance_is_chosen(rtol, answer):
+    assert verdict(recording(at3={"loss": 2.001}), rtol=rtol).answer is answer
+
+
+def test_tolerance_is_not_for_the_loss_scale():
+    assert verdict(recording(at3={"loss_scale": 1025.0}), rtol=1e-2).answer is Answer.DIFFERENT
+
+
+def test_one_goes_on_when_the_other_has_ended():
+    found = verdict(recording(steps=8))
+    assert found.answer is Answer.DIFFERENT
+    assert "the original has 10 steps, the migrated training 8" in found.paragraph
+
+
+def test_what_only_one_of_them_has_is_not_compared_and_told():
+    none = {f"at{n}": {"loss_scale": None} for n in range(1, 11)}
+    found = verdict(recording(), recording(**none))
+    assert found.answer is Answer.SAME
+    assert found.cautions == ("The loss scale is not compared: the original training has none.",)
+
+
+# An original that does not agree with itself
+
+
+def test_no_more_is_demanded_than_the_original_keeps():
+    again, migrated = recording(at4={"loss": 1.5003}), recording(at5={"loss": 1.2006})
+    assert verdict(migrated).answer is Answer.DIFFERENT
+    found = verdict(migrated, repeated=again)
+    assert found.answer is Answer.SAME
+    assert "2.0e-04 apart in the loss" in found.cautions[0]
+
+
+def test_before_it_drifts_the_original_is_taken_at_its_word():
+    again, migrated = recording(at4={"loss": 1.5003}), recording(at3={"loss": 2.0004})
+    assert first(verdict(migrated, repeated=again)).step == 3
+
+
+def test_nothing_is_compared_where_the_original_is_not_repeatable():
+    again = recording(at5={"global_step": 7}, at6={"loss": NAN})
+    found = verdict(recording(at6={"loss": 0.7, "global_step": 9}), repeated=again)
+    assert found.answer is Answer.SAME
+    assert "in the global step from step 5 on" in found.cautions[1]
+    assert "in the loss from step 6 on" in found.cautions[0]
+    assert found.comparison.repeatable_until == 4
+
+
+def test_no_answer_where_the_original_is_not_repeatable_at_all():
+    found = verdict(recording(), repeated=recording(at1={"loss": 77.0}))
+    assert found.answer is Answer.UNKNOWN and found.answer.exit_code == 2
+
+
+# No answer
+
+
+def test_failed_run():
+    failure = RunFailure(FailureKind.CRASHED, "ended with exit code 1 after 4 steps", 0)
+    failed = outcome(recording(steps=4, end=None), tails=(("ValueError: x",),), failure=failure)
+    found = judge(experiment(migrated=failed))
+    assert found.answer is Answer.UNKNOWN and found.answer.exit_code == 2
+    assert "the migrated script ended with exit code 1 after 4 steps." in found.paragraph
+    assert "4 steps before that are the same" in found.paragraph
+    assert found.failures[0].tail == ("ValueError: x",)
+
+
+def test_no_steps():
+    assert judge(experiment(outcome(recording(steps=0)))).answer is Answer.UNKNOWN
+
+
+# Known differences
+
+
+def test_stricter_fixed_loss_scale():
+    original = recording(
+        facts=("fixed_loss_scale",), at3={"gradient_norm": INF, "weights_norm": NAN}
+    )
+    found = verdict(recording(at3={"applied": False, "global_step": 2}), original)
+    assert found.answer is Answer.KNOWN and found.answer.exit_code == 1
+    assert "known difference: a fixed loss scale became stricter" in found.paragraph
+
+
+def test_fixed_loss_scale_explains_nothing_but_overflows():
+    found = verdict(recording(at3={"applied": False}), recording(facts=("fixed_loss_scale",)))
+    assert found.answer is Answer.DIFFERENT
+    assert [known.explains for known in found.known] == [False]
+
+
+def test_sparse_gradients_that_became_dense():
+    found = verdict(recording(at2={"weights_norm": 31.0}), recording(facts=("sparse_gradients",)))
+    assert found.answer is Answer.KNOWN
+    assert "momentum" in found.paragraph
+
+
+def test_sparse_gradients_explain_no_other_first_loss():
+    found = verdict(recording(at1={"loss": 7.0}), recording(facts=("sparse_gradients",)))
+    assert found.answer is Answer.DIFFERENT
+
+
+def test_sparse_gradients_that_stay_sparse_are_nothing_to_tell():
+    sparse = recording(facts=("sparse_gradients",))
+    assert verdict(sparse, sparse).known == ()
+
+
+def test_dropped_compression():
+    ranks = [recording(rank, 2, facts=("hvd_compression",)) for rank in (0, 1)]
+    drifted = [recording(rank, 2, at1={"gradient_norm": 2.0004}) for rank in (0, 1)]
+    assert judge(experiment(outcome(*ranks), outcome(*drifted))).answer is Answer.KNOWN
+
+
+# Wrong graphs
+
+
+def test_wrong_graph_with_the_same_numbers():
+    found = verdict(recording(facts=("scaler_not_above_gradients",)))
+    assert found.answer is Answer.WRONG and found.answer.exit_code == 1
+    assert "never scaled (seen here)" in found.paragraph
+
+
+def test_fault_of_the_original_is_its_own():
+    faulty = recording(facts=("scaler_not_above_gradients",))
+    found = verdict(faulty, faulty)
+    assert found.answer is Answer.SAME and found.faults[0].is_original
+
+
+def test_what_is_wrong_on_npus_only_is_no_matter_of_the_original():
+    faulty = recording(facts=("finite_check_decides",))
+    assert verdict(faulty, faulty).answer is Answer.WRONG
