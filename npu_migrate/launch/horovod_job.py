@@ -4,7 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 from npu_migrate.launch.job import Failure, FirstFailure, ending_together, explain
 from npu_migrate.launch.output import RankOutput
@@ -38,21 +38,9 @@ def run_with_horovod(command: List[str], processes: int, hosts: Optional[str]) -
         )
     output, first = RankOutput(), FirstFailure()
     said: List[str] = []
-
-    def handle(text: str) -> None:
-        line = _RANK_LINE.match(text)
-        exited = _EXIT_LINE.match(text)
-        if line is None:
-            said.append(text)
-            if exited is not None:
-                first.exited(int(exited.group(1)), int(exited.group(2)))
-            return
-        rank, is_error, text = int(line.group(1)), line.group(2) == "stderr", line.group(3)
-        if not first.is_mark(rank, text):
-            output.line(rank, text, is_error)
-
+    handle = line_handler(first, output.line, said.append)
     with ending_together() as start:
-        launcher = start(_launcher(command, processes, hosts), {}, handle, handle)
+        launcher = start(launcher_command(command, processes, hosts), {}, handle, handle)
         _wait(launcher, first)
     failure = first.get()
     if failure is not None:
@@ -63,14 +51,48 @@ def run_with_horovod(command: List[str], processes: int, hosts: Optional[str]) -
     return failure
 
 
+def line_handler(
+    first: FirstFailure,
+    on_rank: Callable[[int, str, bool], None],
+    on_launcher: Callable[[str], None],
+) -> Callable[[str], None]:
+    """A function that takes the lines which Horovod's launcher prints.
+
+    Args:
+      first: learns of failures.
+      on_rank: gets each line of a rank, with its number and whether it went to standard error.
+      on_launcher: gets each line that the launcher itself says.
+    """
+
+    def handle(text: str) -> None:
+        line = _RANK_LINE.match(text)
+        exited = _EXIT_LINE.match(text)
+        if line is None:
+            on_launcher(text)
+            if exited is not None:
+                first.exited(int(exited.group(1)), int(exited.group(2)))
+            return
+        rank, is_error, text = int(line.group(1)), line.group(2) == "stderr", line.group(3)
+        if not first.is_mark(rank, text):
+            on_rank(rank, text, is_error)
+
+    return handle
+
+
 def is_installed() -> bool:
     """Whether Horovod can be imported."""
     return importlib.util.find_spec("horovod") is not None
 
 
-def _launcher(command: List[str], processes: int, hosts: Optional[str]) -> List[str]:
+def launcher_command(
+    command: List[str],
+    processes: int,
+    hosts: Optional[str] = None,
+    python: Optional[str] = None,
+) -> List[str]:
+    """The command that starts Horovod's launcher, with an interpreter that has Horovod."""
     where = ["-H", hosts or f"localhost:{processes}"]
-    start_horovod = [sys.executable, "-m", "horovod.runner.launch"]
+    start_horovod = [python or sys.executable, "-m", "horovod.runner.launch"]
     return [*start_horovod, "--gloo", "-np", str(processes), *where, *command]
 
 

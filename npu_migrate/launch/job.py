@@ -18,7 +18,7 @@ GRACE = 5.0
 FAREWELL = 15.0
 
 _Handler = Callable[[str], None]
-_Start = Callable[[List[str], Dict[str, str], _Handler, _Handler], "subprocess.Popen[str]"]
+_Start = Callable[..., "subprocess.Popen[str]"]
 
 
 class Failure(NamedTuple):
@@ -106,8 +106,9 @@ def ending_together() -> Iterator[_Start]:
     SIGTERM is like Ctrl-C.
 
     Yields:
-      A function that starts a command: `start(command, variables, on_output, on_error)`, with
-      variables besides those of this process, and what to do with each line that it prints.
+      A function that starts a command: `start(command, variables, on_output, on_error, folder)`,
+      with variables besides those of this process, what to do with each line that it prints, and
+      the folder to work in, by default that of this process.
 
     Raises:
       Interrupted: Ctrl-C, or a signal to terminate.
@@ -116,9 +117,13 @@ def ending_together() -> Iterator[_Start]:
     readers: List[threading.Thread] = []
 
     def start(
-        command: List[str], variables: Dict[str, str], on_output: _Handler, on_error: _Handler
+        command: List[str],
+        variables: Dict[str, str],
+        on_output: _Handler,
+        on_error: _Handler,
+        folder: Optional[str] = None,
     ) -> "subprocess.Popen[str]":
-        process = _start(command, variables)
+        process = _start(command, variables, folder)
         processes.append(process)
         readers.append(_pump(process.stdout, on_output))
         readers.append(_pump(process.stderr, on_error))
@@ -148,10 +153,13 @@ def explain(failure: Failure, output: RankOutput) -> None:
     )
 
 
-def _start(command: List[str], variables: Dict[str, str]) -> "subprocess.Popen[str]":
+def _start(
+    command: List[str], variables: Dict[str, str], folder: Optional[str]
+) -> "subprocess.Popen[str]":
     """Starts a command in a process group of its own, with its output in pipes."""
     return subprocess.Popen(
         command,
+        cwd=folder,
         env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

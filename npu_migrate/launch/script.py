@@ -46,10 +46,18 @@ def run_program(program: Program) -> int:
       prints it; what is wrong with the surroundings is said in one line.
     """
     try:
-        _prepare(program)
+        _prepare()
     except (ImportError, ValueError) as error:
         print(f"npu-run: {error}", file=sys.stderr)
         return 2
+    return run_as_main(program)
+
+
+def run_as_main(program: Program) -> int:
+    """Runs a program as Python itself would; see `run_program`."""
+    sys.argv = [program.name, *program.arguments]
+    script_folder = os.path.dirname(os.path.abspath(program.name))
+    sys.path[0] = os.getcwd() if program.is_module else script_folder
     try:
         if not program.is_module:
             runpy.run_path(program.name, run_name="__main__")
@@ -79,7 +87,7 @@ def main(argv: List[str]) -> int:
     return code
 
 
-def _prepare(program: Program) -> None:
+def _prepare() -> None:
     ranks = current_ranks()
     if "CM_WORKER_SIZE" not in os.environ:
         for name, value in ascend_variables(ranks).items():
@@ -87,9 +95,6 @@ def _prepare(program: Program) -> None:
     from npu_migrate.runtime import install_bridge
 
     install_bridge()
-    sys.argv = [program.name, *program.arguments]
-    script_folder = os.path.dirname(os.path.abspath(program.name))
-    sys.path[0] = os.getcwd() if program.is_module else script_folder
 
 
 def _is_found(module: str) -> bool:

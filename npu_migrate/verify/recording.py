@@ -22,7 +22,8 @@ class Step:
       learning_rate: that the innermost optimizer used in the run; None if it has none.
       applied: whether trainable variables or the optimizer's slots changed.
       gradient_norm: global norm of the gradients that the innermost optimizer got, unscaled and,
-        with several ranks, averaged; infinite or NaN after an overflow, None if not to be had.
+        with several ranks, averaged; None if not to be had. In a step that overflowed it can be
+        anything: an NPU that saturates hands on large finite numbers.
       weights_norm: global norm of the trainable variables after the run.
       weights_checksum: of their bytes, sorted by name.
     """

@@ -1,0 +1,79 @@
+"""Sees every call that computes gradients of trainable variables, and makes gradients overflow."""
+
+from typing import Any, Callable, List, Optional, Set
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+from tensorflow.python.ops import gradients_util
+
+from npu_migrate.verify.recorder.notes import GradientCall, Notes
+
+
+def watch_gradients(
+    notes: Notes, asked_loss: Callable[[], Optional[Any]], injected: Optional[Callable[[], float]]
+) -> None:
+    """Replaces the function in which all ways to symbolic gradients end.
+
+    Args:
+      notes: where the calls are noted.
+      asked_loss: the loss that an optimizer was asked to minimize, if one is at it.
+      injected: what is added to the gradients of a run, 0 or infinity; None to leave them alone.
+    """
+    compute = gradients_util._GradientsHelper
+
+    def compute_and_note(ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
+        gradients = compute(ys, xs, *args, **kwargs)
+        if not _has_trainable(xs) or all(gradient is None for gradient in gradients):
+            return gradients
+        if injected is not None:
+            gradients = _with_overflow(gradients, injected)
+        loss = asked_loss()
+        if loss is None:
+            loss = ys[0] if isinstance(ys, (list, tuple)) else ys
+        call = GradientCall(tf.convert_to_tensor(loss), tuple(numbers_of(gradients)))
+        notes.of(tf.get_default_graph()).gradient_calls.append(call)
+        return gradients
+
+    gradients_util._GradientsHelper = compute_and_note
+
+
+def numbers_of(gradients: Any) -> List[Any]:
+    """The tensors that hold the numbers of those gradients that are there."""
+    return [
+        gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+        for gradient in gradients
+        if gradient is not None
+    ]
+
+
+def storage(variable: Any) -> Any:
+    """The operation that stands for a variable in its graph."""
+    handle = getattr(variable, "handle", None)
+    return variable.op if handle is None else handle.op
+
+
+def _has_trainable(xs: Any) -> bool:
+    xs = xs if isinstance(xs, (list, tuple)) else [xs]
+    trainable: Set[Any] = set()
+    for variable in tf.trainable_variables():
+        trainable.add(storage(variable))
+    return any((x.op if isinstance(x, tf.Tensor) else storage(x)) in trainable for x in xs)
+
+
+def _with_overflow(gradients: List[Any], injected: Callable[[], float]) -> List[Any]:
+    dense = [at for at, gradient in enumerate(gradients) if isinstance(gradient, tf.Tensor)]
+    there = [at for at, gradient in enumerate(gradients) if gradient is not None]
+    chosen = (dense or there)[0]
+    changed = list(gradients)
+    changed[chosen] = _plus(gradients[chosen], injected)
+    return changed
+
+
+def _plus(gradient: Any, injected: Callable[[], float]) -> Any:
+    if isinstance(gradient, tf.IndexedSlices):
+        values = _plus(gradient.values, injected)
+        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+    with tf.device("/cpu:0"):
+        added = tf.py_func(lambda: np.float32(injected()), [], tf.float32, stateful=True)
+    added.set_shape([])
+    return gradient + tf.cast(added, gradient.dtype)

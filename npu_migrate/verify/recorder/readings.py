@@ -1,0 +1,43 @@
+"""Reads numbers of a session's variables."""
+
+import hashlib
+from typing import Any, Callable, List, Optional, Sequence
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+Run = Callable[[Any], Any]
+
+
+def read(run: Run, variables: Sequence[Any]) -> List[Any]:
+    """The values of variables, with nothing added to the graph.
+
+    Args:
+      run: fetches tensors.
+      variables: to read.
+    """
+    return list(run([variable._as_graph_element() for variable in variables]))
+
+
+def scalar(run: Run, source: Any) -> Optional[float]:
+    """The value of a number or a variable; None for None."""
+    if isinstance(source, tf.Variable):
+        return float(read(run, [source])[0])
+    return None if source is None else float(source)
+
+
+def checksum(values: Sequence[Any]) -> str:
+    """Of the bytes of arrays, in order."""
+    digest = hashlib.blake2b(digest_size=16)
+    for value in values:
+        digest.update(np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
+
+
+def norm(values: Sequence[Any]) -> float:
+    """The 2-norm of all numbers together, in float64."""
+    squares = 0.0
+    for value in values:
+        flat = np.asarray(value, np.float64).ravel()
+        squares += float(np.dot(flat, flat))
+    return float(np.sqrt(squares))

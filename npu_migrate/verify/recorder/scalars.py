@@ -1,0 +1,57 @@
+"""Where scalars of a training can be read: a number, a variable, or a tensor of the graph."""
+
+from typing import Any, Iterable, Optional, Tuple
+
+import tensorflow.compat.v1 as tf
+from tensorflow.python.framework import tensor_util
+from tensorflow.python.keras.optimizer_v2 import optimizer_v2
+
+_PASSING_ON = ("Identity", "ReadVariableOp", "Cast", "Enter", "Switch", "RefSwitch")
+_RATES = ("_learning_rate_tensor", "_lr_t", "learning_rate", "_learning_rate", "_lr")
+
+
+def loss_scale_of(optimizers: Iterable[Any]) -> Optional[Any]:
+    """A number or a variable: the loss scale of the first optimizer that has one."""
+    for optimizer in optimizers:
+        manager = vars(optimizer).get("_loss_scale_manager")
+        if manager is not None:
+            return _number_or_variable(manager.get_loss_scale())
+        loss_scale = vars(optimizer).get("_loss_scale")
+        for name in ("_current_loss_scale", "_loss_scale_value"):
+            if hasattr(loss_scale, name):
+                return _number_or_variable(getattr(loss_scale, name))
+    return None
+
+
+def learning_rates_of(optimizer: Any) -> Tuple[Any, ...]:
+    """Numbers, variables or tensors, the best first."""
+    if isinstance(optimizer, optimizer_v2.OptimizerV2):
+        found = [optimizer._hyper.get("learning_rate")]
+    else:
+        found = [vars(optimizer).get(name) for name in _RATES]
+    kinds = (int, float, tf.Tensor, tf.Variable)
+    return tuple(rate for rate in found if isinstance(rate, kinds))
+
+
+def global_step_of(graph: Any, optimizer: Any, given: Optional[Any]) -> Optional[Any]:
+    """The variable that counts the steps of a graph."""
+    if isinstance(optimizer, optimizer_v2.OptimizerV2):
+        return optimizer.iterations
+    return tf.train.get_global_step(graph) or given
+
+
+def _number_or_variable(value: Any) -> Optional[Any]:
+    if isinstance(value, (int, float, tf.Variable)):
+        return value
+    if not isinstance(value, tf.Tensor):
+        return None
+    constant = tensor_util.constant_value(value)
+    if constant is not None:
+        return float(constant)
+    operation = value.op
+    while operation.type in _PASSING_ON:
+        operation = operation.inputs[0].op
+    for variable in operation.graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES):
+        if operation in (variable.op, getattr(variable, "handle", value).op):
+            return variable
+    return None

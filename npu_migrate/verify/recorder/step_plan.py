@@ -1,0 +1,122 @@
+"""What is to be noted of a run that trains, and where it can be read."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import tensorflow.compat.v1 as tf
+
+from npu_migrate.verify.recorder.closure import closure, is_unconditional
+from npu_migrate.verify.recorder.notes import Application, GraphNotes
+from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of
+
+
+class StepPlan(NamedTuple):
+    """Where the numbers of one kind of training run can be read.
+
+    Attributes:
+      loss: tensor to fetch in the run.
+      gradients: tensors to fetch in the run, or None if they cannot be had.
+      learning_rate: tensor to fetch in the run, variable to read after it, or number.
+      global_step, loss_scale: variable to read after the run, or number.
+      weights: trainable variables, sorted by name.
+      slots: what else the update changes.
+      facts: names and details.
+    """
+
+    loss: Optional[Any]
+    gradients: Optional[Tuple[Any, ...]]
+    learning_rate: Optional[Any]
+    global_step: Optional[Any]
+    loss_scale: Optional[Any]
+    weights: Tuple[Any, ...]
+    slots: Tuple[Any, ...]
+    facts: Tuple[Tuple[str, str], ...]
+
+    @property
+    def beside(self) -> List[Any]:
+        """The tensors to fetch in the run itself."""
+        rates = [self.learning_rate] if isinstance(self.learning_rate, tf.Tensor) else []
+        losses = [] if self.loss is None else [self.loss]
+        return [*losses, *rates, *(self.gradients or ())]
+
+
+def plan_step(
+    graph: Any, notes: GraphNotes, fetched: Sequence[Any], loss_name: Optional[str]
+) -> Optional[StepPlan]:
+    """Plans what to note of a run.
+
+    Args:
+      graph: of the session.
+      notes: of that graph.
+      fetched: operations that the run was asked for.
+      loss_name: tensor that is the loss.
+
+    Returns:
+      None if the run trains nothing.
+    """
+    if not notes.gradient_calls and not notes.applications:
+        return None
+    needed = closure(fetched)
+    calls = [call for call in notes.gradient_calls if any(g.op in needed for g in call.gradients)]
+    applications = [one for one in notes.applications if one.done in needed]
+    if not calls and not applications:
+        return None
+    facts: Dict[Tuple[str, str], None] = {}
+    losses = _losses(graph, calls, loss_name, needed)
+    if not losses:
+        facts["no_loss", _why_no_loss(calls, loss_name)] = None
+    elif len(losses) > 1:
+        names = ", ".join(loss.name for loss in losses)
+        facts["several_losses", f"{names}; the first was taken"] = None
+    for application in applications:
+        if application.has_sparse:
+            name = type(application.optimizer).__name__
+            facts["sparse_gradients", f"{name} gets sparse gradients"] = None
+    first = applications[0] if applications else None
+    variables = graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)
+    weights = graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)
+    step = None if first is None else global_step_of(graph, first.optimizer, first.global_step)
+    return StepPlan(
+        loss=losses[0] if losses else None,
+        gradients=_gradients(applications, needed),
+        learning_rate=_learning_rate(first, needed),
+        global_step=tf.train.get_global_step(graph) if step is None else step,
+        loss_scale=None if first is None else first.loss_scale,
+        weights=tuple(sorted(set(weights), key=lambda variable: variable.name)),
+        slots=tuple(v for v in variables if any(v.name in one.created for one in applications)),
+        facts=tuple(facts),
+    )
+
+
+def _losses(graph: Any, calls: Any, name: Optional[str], needed: Set[Any]) -> List[Any]:
+    if name is not None:
+        try:
+            tensors = [graph.as_graph_element(name if ":" in name else name + ":0")]
+        except (KeyError, ValueError):
+            return []
+    else:
+        tensors = list(dict.fromkeys(call.loss for call in calls))
+    return [loss for loss in tensors if loss.op in needed and is_unconditional(loss)]
+
+
+def _why_no_loss(calls: Any, name: Optional[str]) -> str:
+    if name is not None:
+        return f"no run that trains computes {name}"
+    if not calls:
+        return "the run that applies gradients computes none"
+    return f"{calls[0].loss.name} is computed in a branch or in a loop"
+
+
+def _gradients(applications: Sequence[Application], needed: Set[Any]) -> Optional[Tuple[Any, ...]]:
+    tensors = [gradient for one in applications for gradient in one.gradients]
+    if not tensors or not all(t.op in needed and is_unconditional(t) for t in tensors):
+        return None
+    return tuple(tensors)
+
+
+def _learning_rate(application: Optional[Application], needed: Set[Any]) -> Optional[Any]:
+    if application is None:
+        return None
+    for rate in learning_rates_of(application.optimizer):
+        if not isinstance(rate, tf.Tensor) or (rate.op in needed and is_unconditional(rate)):
+            return rate
+    return None

@@ -1,0 +1,116 @@
+"""A working copy for each run, so that none sees or changes what another writes."""
+
+import os
+import re
+import shutil
+from typing import List, Sequence, Tuple
+
+from npu_migrate.launch.script import Program
+
+#: Files above this are linked, not copied: they are data.
+_LARGE = 16 * 2**20
+_LEFT_OUT = re.compile(
+    r"\.(git|hg|svn|tox|nox|venv.*|ipynb_checkpoints|.*_cache)|venv.*|node_modules|__pycache__"
+)
+#: What the names of flags hold.
+_OUTPUT = re.compile(
+    "output|out_?dir|model_?dir|log_?dir|checkpoint|ckpt|save|export|summar|train_?dir|results"
+    "|tensorboard|trace_file"
+)
+_INPUT = re.compile("init_|restore|pretrained|load|resume|warm_start|input")
+
+
+class Workspace:
+    """The working copy of one run.
+
+    Args:
+      folder: an empty folder, to work in.
+      current: the folder where the user stands.
+      outputs: further paths that the script writes to.
+    """
+
+    def __init__(self, folder: str, current: str, outputs: Sequence[str] = ()):
+        self._current = os.path.realpath(current)
+        self._outputs = tuple(os.path.join(self._current, path) for path in outputs)
+        self._redirected = os.path.join(folder, "outputs")
+        self.folder = os.path.join(folder, os.path.basename(self._current) or "root")
+        self.recordings = os.path.join(folder, "recordings")
+        os.makedirs(self.recordings)
+        os.makedirs(self._redirected)
+        _copy_tree(self._current, self.folder, leave_out=os.path.realpath(folder))
+
+    def program(self, program: Program) -> Program:
+        """The program with a name and arguments that fit the working copy."""
+        name = program.name
+        if not program.is_module:
+            name = self._inside(os.path.realpath(os.path.join(self._current, name)))
+        return Program(name, self._arguments(program.arguments), program.is_module)
+
+    def _inside(self, path: str) -> str:
+        """A path of the user's folder, in the copy; others as they are."""
+        if path.startswith(self._current + os.sep):
+            return os.path.join(self.folder, os.path.relpath(path, self._current))
+        return path
+
+    def _arguments(self, arguments: Sequence[str]) -> Tuple[str, ...]:
+        changed: List[str] = []
+        flag = ""
+        for argument in arguments:
+            if argument.startswith("-"):
+                flag, equals, value = argument.partition("=")
+                changed.append(flag + equals + self._value(flag, value) if equals else argument)
+                flag = "" if equals else flag
+            else:
+                changed.append(self._value(flag, argument))
+                flag = ""
+        return tuple(changed)
+
+    def _value(self, flag: str, value: str) -> str:
+        path = os.path.realpath(os.path.join(self._current, os.path.expanduser(value)))
+        if path.startswith(self._current + os.sep):
+            return self._inside(path) if os.path.isabs(value) else value
+        if self._is_output(flag, value, path):
+            return self._redirect(path)
+        if value.startswith(os.pardir) and os.path.exists(os.path.dirname(path)):
+            return path
+        return value
+
+    def _is_output(self, flag: str, value: str, path: str) -> bool:
+        if path in map(os.path.realpath, self._outputs):
+            return True
+        if os.sep not in value or "://" in value:
+            return False
+        flag = flag.lower().replace("-", "_")
+        if _INPUT.search(flag):
+            return False
+        if _OUTPUT.search(flag):
+            return True
+        is_there = os.path.exists(path) or any(sign in value for sign in "*?[,")
+        return not is_there and os.path.isdir(os.path.dirname(path))
+
+    def _redirect(self, path: str) -> str:
+        target = os.path.join(self._redirected, path.strip(os.sep).replace(os.sep, "+"))
+        if os.path.isdir(path) and not os.path.exists(target):
+            _copy_tree(path, target)
+        elif os.path.isfile(path) and not os.path.exists(target):
+            shutil.copy2(path, target)
+        return target
+
+
+def _copy_tree(source: str, target: str, leave_out: str = "") -> None:
+    """Copies a folder; large files are linked."""
+    os.makedirs(target, exist_ok=True)
+    for entry in os.scandir(source):
+        path = os.path.join(target, entry.name)
+        if _LEFT_OUT.fullmatch(entry.name) or os.path.realpath(entry.path) == leave_out:
+            continue
+        if entry.is_symlink():
+            os.symlink(os.path.realpath(entry.path), path)
+        elif entry.is_dir():
+            if not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
+                _copy_tree(entry.path, path, leave_out)
+        elif entry.is_file():
+            if entry.stat().st_size > _LARGE:
+                os.symlink(os.path.realpath(entry.path), path)
+            else:
+                shutil.copy2(entry.path, path)
