@@ -8,6 +8,9 @@ from npu_migrate.plan import Finding, Status
 from npu_migrate.results import FileResult
 from npu_migrate.sources import SourceError
 
+TO_MIGRATE = "to migrate (run npu-migrate)"
+"""What a run that writes nothing says of what another would migrate."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -38,6 +41,11 @@ class Run:
     def notes(self) -> Tuple[Finding, ...]:
         """What asks nothing of anybody."""
         return tuple(found for found in self.findings if found.status is Status.NOTE)
+
+    def said(self, finding: Finding) -> str:
+        """The message of a finding, which speaks of the code once it is migrated."""
+        is_ahead = finding.status is Status.MIGRATED and not self.written
+        return f"{TO_MIGRATE}: {finding.message}" if is_ahead else finding.message
 
     @property
     def errors(self) -> Tuple[SourceError, ...]:

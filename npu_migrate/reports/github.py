@@ -21,15 +21,15 @@ def _lines(run: Run) -> Iterator[str]:
     for finding in run.findings:
         is_done = finding.status is Status.MIGRATED and run.written
         is_failure = not is_done and finding.status is not Status.NOTE
-        yield _finding(finding, "error" if is_failure else "notice")
+        yield _finding(finding, run.said(finding), "error" if is_failure else "notice")
 
 
-def _finding(finding: Finding, level: str) -> str:
+def _finding(finding: Finding, message: str, level: str) -> str:
     place = f"file={_property(finding.path)}"
     if not finding.cell:  # a line of a cell is none of the file
         place += f",line={finding.line},col={finding.column}"
     title = _property(f"{finding.code} {finding.name}")
-    text = " ".join(part for part in (finding.message, _sentence(finding.remedy)) if part)
+    text = " ".join(part for part in (message, _sentence(finding.remedy)) if part)
     return f"::{level} {place},title={title}::{_data(_in_cell(finding.cell, finding.line) + text)}"
 
 

@@ -37,6 +37,7 @@ def _finding(finding: Finding) -> Dict[str, Any]:
         "status": finding.status.value,
         "assumed": finding.assumed,
         "message": finding.message,
+        "remedy": finding.remedy,
     }
 
 

@@ -8,17 +8,22 @@ import difflib
 import io
 import json
 import os
+import re
 from typing import Any, Dict, List
 from urllib.parse import quote
 
 from npu_migrate import __version__
 from npu_migrate.plan import Finding, Status
 from npu_migrate.reports import Run
+from npu_migrate.reports.explain import in_words
 from npu_migrate.results import FileResult
 from npu_migrate.rules import Rule, Rules
-from npu_migrate.sources import SourceError, decode
+from npu_migrate.sources import SourceError, decode, is_project_file
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+_LINE_END = re.compile("\r\n|\r|\n")
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[\w.-]*\w)?""")
 
 _LEVELS = {
     Status.MIGRATED: "warning",
@@ -38,7 +43,7 @@ def render(run: Run, rules: Rules) -> str:
         "rules": [_rule(rules.by_code[code]) for code in codes],
     }
     results = [
-        _result(finding, codes.index(finding.code), result)
+        _result(finding, run.said(finding), codes.index(finding.code), result)
         for result in run.results
         for finding in result.findings
     ]
@@ -62,11 +67,12 @@ def render(run: Run, rules: Rules) -> str:
 
 
 def _rule(rule: Rule) -> Dict[str, Any]:
-    help_text = rule.reason if not rule.remedy else f"{rule.reason}\n\n{rule.remedy}"
+    remedy = in_words(rule.remedy, rule) if rule.remedy else ""
+    help_text = f"{rule.reason}\n\nWhat to do: {remedy}" if remedy else rule.reason
     described: Dict[str, Any] = {
         "id": rule.code,
         "name": "".join(word.title() for word in rule.name.split("-")),
-        "shortDescription": {"text": rule.name.replace("-", " ")},
+        "shortDescription": {"text": _sentence(in_words(rule.message, rule))},
         "fullDescription": {"text": rule.reason},
         "help": {"text": help_text},
         "defaultConfiguration": {"level": _LEVELS[rule.status]},
@@ -77,14 +83,19 @@ def _rule(rule: Rule) -> Dict[str, Any]:
     return described
 
 
-def _result(finding: Finding, rule_index: int, result: FileResult) -> Dict[str, Any]:
-    text = f"{finding.message}: {finding.remedy}" if finding.remedy else finding.message
+def _sentence(text: str) -> str:
+    first = text.partition(" ")[0]
+    return f"{text[:1].upper()}{text[1:]}." if first.isalpha() else f"{text}."
+
+
+def _result(finding: Finding, message: str, rule_index: int, result: FileResult) -> Dict[str, Any]:
+    text = f"{message}: {finding.remedy}" if finding.remedy else message
     described: Dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": rule_index,
         "level": _LEVELS[finding.status],
         "message": {"text": text},
-        "locations": [_location(finding.path, finding.line, finding.column, finding.cell)],
+        "locations": [_located(finding, result)],
         "properties": {
             "status": finding.status.value,
             "symbol": finding.symbol,
@@ -94,6 +105,25 @@ def _result(finding: Finding, rule_index: int, result: FileResult) -> Dict[str, 
     if finding.status is Status.MIGRATED and result.is_changed and not finding.cell:
         described["fixes"] = [_fix(result)]
     return described
+
+
+def _located(finding: Finding, result: FileResult) -> Dict[str, Any]:
+    """The place of a finding, which ends where the name or the word ends that begins there."""
+    location = _location(finding.path, finding.line, finding.column, finding.cell)
+    region = location["physicalLocation"].get("region")
+    if region is not None:
+        lines = _LINE_END.split(_text(result))
+        rest = lines[finding.line - 1][finding.column - 1 :] if finding.line <= len(lines) else ""
+        length = _WORD.match(rest).end()  # type: ignore[union-attr]
+        if length:
+            region.update(endLine=finding.line, endColumn=region["startColumn"] + length)
+    return location
+
+
+def _text(result: FileResult) -> str:
+    if is_project_file(result.path):
+        return result.before.decode("utf-8", "replace")
+    return decode(result.before, result.path)
 
 
 def _location(path: str, line: int, column: int, cell: int) -> Dict[str, Any]:
@@ -108,7 +138,7 @@ def _location(path: str, line: int, column: int, cell: int) -> Dict[str, Any]:
 
 def _uri(path: str) -> str:
     """Relative where the path is, so that the log means the same on every machine."""
-    return quote(os.fsencode(path.replace(os.sep, "/")), safe="/<>")
+    return quote(os.fsencode(path.replace(os.sep, "/")), safe="/")
 
 
 def _fix(result: FileResult) -> Dict[str, Any]:

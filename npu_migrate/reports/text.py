@@ -1,10 +1,11 @@
 """The run for people: what was done, what is left for them and how to do it, and a summary."""
 
-from typing import Iterator
+from typing import Iterator, Sequence, Tuple
 
 from npu_migrate.plan import Finding, Status
-from npu_migrate.reports import Run
+from npu_migrate.reports import TO_MIGRATE, Run
 from npu_migrate.reports.style import Paint, plain
+from npu_migrate.reports.visible import visible_line
 from npu_migrate.rules import Rules
 from npu_migrate.sources import SourceError
 
@@ -24,34 +25,41 @@ def render(run: Run, rules: Rules, verbosity: int = NORMAL, paint: Paint = plain
 
 
 def render_error(error: SourceError, paint: Paint = plain) -> str:
-    place, kind = paint(error.place, "bold"), paint("error", "bold red")
-    return f"{place}: {kind}: {error.message}; {error.remedy}"
+    place, kind = paint(visible_line(error.place), "bold"), paint("error", "bold red")
+    return f"{place}: {kind}: {_one_line(error.message)}; {_one_line(error.remedy)}"
 
 
 def _lines(run: Run, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
     if verbosity > QUIET and run.findings:
-        for finding in run.migrated:
-            yield from _finding(finding, rules, verbosity, paint)
-        shown = bool(run.migrated)
-        for title, findings in (("Left for you:", run.left), ("Nothing to do:", run.notes)):
-            if findings:
-                if shown:
-                    yield ""
+        for number, (title, findings) in enumerate(_parts(run)):
+            if number:
+                yield ""
+            if title:
                 yield paint(title, "bold")
-                shown = True
             for finding in findings:
                 yield from _finding(finding, rules, verbosity, paint)
         yield ""
     if verbosity > QUIET and run.skipped:
-        yield from (f"{path}: skipped: {reason}" for path, reason in run.skipped)
+        yield from (f"{visible_line(path)}: skipped: {reason}" for path, reason in run.skipped)
         yield ""
     yield _summary(run)
 
 
+def _parts(run: Run) -> Sequence[Tuple[str, Tuple[Finding, ...]]]:
+    """The findings by who has something to do, each with a title where it needs one."""
+    parts = (
+        ("" if run.written else f"{TO_MIGRATE.capitalize()}:", run.migrated),
+        ("Left for you:", run.left),
+        ("Nothing to do:", run.notes),
+    )
+    return [(title, findings) for title, findings in parts if findings]
+
+
 def _finding(finding: Finding, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
     code = paint(finding.code, _STYLES[finding.status])
+    place = paint(visible_line(finding.place), "bold")
     assumed = " (assumed)" if finding.assumed else ""
-    yield f"{paint(finding.place, 'bold')} {code} {_one_line(finding.message)}{assumed}"
+    yield f"{place} {code} {_one_line(finding.message)}{assumed}"
     if finding.remedy:
         yield f"    {_one_line(finding.remedy)}"
     rule = rules.by_code.get(finding.code)
@@ -66,7 +74,8 @@ def _summary(run: Run) -> str:
     verb = "changed" if run.written else "would change"
     parts = [f"{summary['changed']} of {_count(summary['files'], 'file')} {verb}"]
     if run.findings:
-        parts.append(f"{summary['migrated']} migrated")
+        ahead = TO_MIGRATE if run.migrated else "to migrate"
+        parts.append(f"{summary['migrated']} {'migrated' if run.written else ahead}")
     if run.left:
         kinds = ", ".join(
             f"{summary[kind]} {kind}" for kind in ("manual", "unsupported") if summary[kind]
@@ -85,4 +94,4 @@ def _count(number: int, what: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return visible_line(" ".join(text.split()))

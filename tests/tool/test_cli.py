@@ -75,9 +75,33 @@ def test_nothing_to_do(make, run):
     assert (outcome.status, outcome.out) == (0, "0 of 2 files changed\n")
 
 
+def test_a_run_that_writes_nothing_says_what_another_would_do(make, run):
+    make(a=LEFT)
+    title = "To migrate (run npu-migrate):\n"
+    for mode in ("--check", "--diff"):
+        outcome = run(mode, "--output-file", "report.txt", "a.py")
+        with open("report.txt") as file:
+            report = file.read()
+        assert report.startswith(f"{title}a.py:2:5 NPU101 GPU becomes NPU\n\nLeft for you:\n")
+        assert "1 to migrate (run npu-migrate), 1 left for you (1 manual)\n" in report
+    assert outcome.status == 1
+    assert title not in run("a.py").out
+
+
+def test_a_name_of_a_file_does_nothing_to_the_terminal(folder, run):
+    name = "a\n\x1b[2J\u202e.py"
+    with open(name, "wb") as file:
+        file.write(MIGRATED)
+    outcome = run("--check", name)
+    assert "a⟨U+000A⟩⟨U+001B⟩[2J⟨U+202E⟩.py:2:6 NPU101 " in outcome.out
+
+
 def test_quiet_and_verbose(make, run):
     make(a=MIGRATED)
-    assert run("--check", "-q", "a.py").out == "1 of 1 file would change, 1 migrated\n"
+    assert (
+        run("--check", "-q", "a.py").out
+        == "1 of 1 file would change, 1 to migrate (run npu-migrate)\n"
+    )
     rule = load().by_code["NPU101"]
     verbose = run("--check", "-v", "a.py").out
     assert f"    why: {' '.join(rule.reason.split())}\n" in verbose
@@ -108,7 +132,7 @@ def test_diff_has_standard_output_to_itself(make, run):
     assert outcome.out == (
         "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n a = 1\n-b = 'GPU'\n+b = 'NPU'\n"
     )
-    assert outcome.err.endswith("1 of 2 files would change, 1 migrated\n")
+    assert outcome.err.endswith("1 of 2 files would change, 1 to migrate (run npu-migrate)\n")
 
 
 def test_check_and_diff_together(make, run):
@@ -121,7 +145,7 @@ def test_check_and_diff_together(make, run):
 def test_a_check_says_what_would_change_and_a_page_shows_it(make, run):
     make(a=MIGRATED)
     outcome = run("--check", "--report", "page.html", "a.py")
-    assert outcome.out.endswith("1 of 1 file would change, 1 migrated\n")
+    assert outcome.out.endswith("1 of 1 file would change, 1 to migrate (run npu-migrate)\n")
     with open("page.html", encoding="utf-8") as page:
         shown = page.read()
     run("--report", "page.html", "a.py")
@@ -149,6 +173,7 @@ def test_json(make, run):
                 "status": "manual",
                 "assumed": True,
                 "message": "CUDA\nis left",
+                "remedy": "write it anew",
             },
             {
                 "code": "NPU101",
@@ -160,6 +185,7 @@ def test_json(make, run):
                 "status": "migrated",
                 "assumed": False,
                 "message": "GPU becomes NPU",
+                "remedy": "",
             },
         ],
         "errors": [
@@ -220,7 +246,7 @@ def test_standard_input_with_check_and_diff(run, stdin):
     stdin(MIGRATED)
     outcome = run("--check", "-")
     assert outcome.status == 1
-    assert outcome.out.startswith("<stdin>:2:6 NPU101")
+    assert "\n<stdin>:2:6 NPU101" in outcome.out
     stdin(MIGRATED)
     assert run("--diff", "-").out.startswith("--- a/<stdin>\n")
 

@@ -36,6 +36,12 @@ def test_what_was_migrated_is_a_notice_but_fails_a_check():
     assert rendered(finding(Status.NOTE), written=False).startswith("::notice ")
 
 
+def test_a_check_says_how_it_is_migrated():
+    line = rendered(finding(Status.MIGRATED), written=False)
+    assert line.endswith("::to migrate (run npu-migrate): what\n")
+    assert rendered(finding(Status.MIGRATED)).endswith("::what\n")
+
+
 def test_no_text_breaks_out_of_its_command():
     line = rendered(finding(Status.MANUAL, path="a,b:c%\n.py", message="x\n::error::y"))
     assert line.count("\n") == 1

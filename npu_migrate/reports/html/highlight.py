@@ -3,6 +3,8 @@
 from html import escape
 from typing import Dict, List
 
+from npu_migrate.reports.visible import visible
+
 _CLASSES: Dict[str, str] = {
     "Comment": "c",
     "Keyword": "k",
@@ -15,14 +17,6 @@ _CLASSES: Dict[str, str] = {
     "Operator.Word": "k",
 }
 """Start of a token's name in Pygments -> class in the page."""
-
-_DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-_VISIBLE = {code: f"\u27e8U+{code:04X}\u27e9" for code in _DIRECTIONS}
-
-
-def visible(text: str) -> str:
-    """Text with its marks of writing direction shown: they can make code look like other code."""
-    return text.translate(_VISIBLE)
 
 
 def plain_lines(text: str) -> List[str]:

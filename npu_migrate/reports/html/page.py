@@ -6,8 +6,9 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from npu_migrate.plan import Finding, Status
 from npu_migrate.reports import Run
-from npu_migrate.reports.html.highlight import plain_lines, python_lines, visible
+from npu_migrate.reports.html.highlight import plain_lines, python_lines
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
+from npu_migrate.reports.visible import visible
 from npu_migrate.results import FileResult
 from npu_migrate.rules import Rules
 from npu_migrate.sources import SourceError, decode, is_notebook
