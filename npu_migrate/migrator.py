@@ -140,7 +140,14 @@ class Migrator:
 
     def _plan(self, path: str, read: ReadFile, suppressions: Suppressions) -> Plan:
         context = Context(
-            path, read.index, self._rules, self._run, self._options, read.text, suppressions
+            path,
+            read.index,
+            self._rules,
+            self._run,
+            self._options,
+            read.script.python,
+            read.text,
+            suppressions,
         )
         return plan_file(context, self._table)
 

@@ -11,10 +11,12 @@ from npu_migrate.migrations.signs import Text
 from npu_migrate.migrations.survey import Sought, name_facts, step_facts
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Resolution, exports
+from npu_migrate.outline import outline
 from npu_migrate.rules import Rules
 from npu_migrate.scan import Scan, Scanner
 from npu_migrate.scripts import OtherLanguage, Script, read_script
 from npu_migrate.sources import Source, SourceError, parse
+from npu_migrate.suppressions import MARK
 
 KEPT_BYTES = 5_000_000
 """Source bytes whose indexes are kept between the passes; what is beyond is read again."""
@@ -32,7 +34,7 @@ class ScannedFile:
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that was read: its Python, the index of that, and what its text shows."""
+    """A file that was read: its Python, the index of that, and what its code shows."""
 
     script: Script
     index: Index
@@ -66,8 +68,10 @@ class Reader:
         """The first look at a file; whether it can be parsed is found here."""
         try:
             script = read_script(source)
-            tree, text = parse(script.python, source.path), Text(script.python)
-            scan = self._scanner(text, tree)
+            tree = parse(script.python, source.path)
+            seen = outline(tree)
+            text = Text(seen.code(script.python))
+            scan = self._scanner(text, seen, MARK in script.python)
             if scan.concerned:
                 self._keep(source, script, tree, text)
             return ScannedFile(source, scan)
@@ -130,7 +134,8 @@ class Reader:
         if kept is not None:
             return kept
         script = read_script(source)
-        tree, text = parse(script.python, source.path), Text(script.python)
+        tree = parse(script.python, source.path)
+        text = Text(outline(tree).code(script.python))
         return self._keep(source, script, tree, text)
 
     def _keep(self, source: Source, script: Script, tree: ast.Module, text: Text) -> ReadFile:
@@ -141,7 +146,7 @@ class Reader:
             lambda dotted, level: layout.resolve(path, dotted, level),
             self._canonical,
         )
-        read = ReadFile(script, index, text.of_code(index))
+        read = ReadFile(script, index, text)
         if len(script.python) <= self._room:
             self._room -= len(script.python)
             self._kept[path] = read

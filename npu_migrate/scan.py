@@ -8,11 +8,11 @@ too: which modules they import, and which tensors they fetch by name.
 import ast
 import re
 from dataclasses import dataclass
-from typing import Dict, FrozenSet, Iterable, Iterator, List, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, Set, Tuple
 
 from npu_migrate.migrations import signs
 from npu_migrate.migrations.signs import Signs, Text
-from npu_migrate.suppressions import MARK
+from npu_migrate.outline import Outline
 
 _STRING = re.compile(rb"['\"]([\w/.]{1,200})['\"]")
 _FETCH = re.compile(rb"['\"]([^'\"\s]{1,200}:0)['\"]")
@@ -20,8 +20,6 @@ _CLOSED = re.compile(rb"(\w+)\.(?:close|__exit__)\b")
 TINY = r"\d\.?[eE]-(?:0?[89]|[1-9]\d)\b"
 _TINY = re.compile(TINY.encode("ascii"))
 """A number that is zero in float16, which matters where mixed precision may be on."""
-_SIMPLE = frozenset((ast.Expr, ast.Assign, ast.Return, ast.Import, ast.ImportFrom))
-_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 
 
 @dataclass(frozen=True)
@@ -81,24 +79,24 @@ class Scanner:
             else:
                 self._alone.add(last)
 
-    def __call__(self, text: Text, tree: ast.Module) -> Scan:
-        data = text.data
+    def __call__(self, text: Text, outline: Outline, suppresses: bool) -> Scan:
+        code = text.code
         concerned = self._is_tabled(text.words) or _shows(text, self._concerned)
         in_program = text.shows(signs.IN_PROGRAM)
         return Scan(
             concerned=concerned,
-            concerned_in_program=not concerned and (in_program or _TINY.search(data) is not None),
+            concerned_in_program=not concerned and (in_program or _has_tiny(code)),
             trains=concerned and _shows(text, self._of_training),
             trains_in_program=in_program,
             makes_program=concerned and _shows(text, self._program),
             has_horovod=concerned and text.shows(signs.HOROVOD),
             trains_keras=text.shows(signs.KERAS_TRAINING),
             is_main=b"__main__" in text.words,
-            has_embeddings=b"embedding" in data,
-            imports=tuple(_imports(tree)),
-            fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(data)),
-            closed=frozenset(name.decode("utf-8", "replace") for name in _closed(data)),
-            suppresses=MARK in data,
+            has_embeddings=b"embedding" in code,
+            imports=tuple(_imports(outline)),
+            fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(code)),
+            closed=frozenset(name.decode("utf-8", "replace") for name in _closed(code)),
+            suppresses=suppresses,
         )
 
     def _is_tabled(self, words: FrozenSet[bytes]) -> bool:
@@ -112,35 +110,26 @@ def _shows(text: Text, signs: Iterable[Signs]) -> bool:
     return any(map(text.shows, signs))
 
 
-def _fetched(data: bytes) -> Iterable[bytes]:
-    found = _FETCH.findall(data) if b":0" in data else []
-    if b"TensorHook" in data or b"_by_name" in data:
-        found += [name + b":0" for name in _STRING.findall(data)]
+def _has_tiny(code: bytes) -> bool:
+    return (b"e-" in code or b"E-" in code) and _TINY.search(code) is not None
+
+
+def _fetched(code: bytes) -> Iterable[bytes]:
+    found = _FETCH.findall(code) if b":0" in code else []
+    if b"TensorHook" in code or b"_by_name" in code:
+        found += [name + b":0" for name in _STRING.findall(code)]
     return found
 
 
-def _closed(data: bytes) -> Iterable[bytes]:
-    return _CLOSED.findall(data) if b".close" in data or b".__exit__" in data else ()
+def _closed(code: bytes) -> Iterable[bytes]:
+    return _CLOSED.findall(code) if b".close" in code or b".__exit__" in code else ()
 
 
-def _imports(tree: ast.Module) -> Iterator[ImportedNames]:
-    for statement in _statements(tree):
+def _imports(outline: Outline) -> Iterator[ImportedNames]:
+    for statement in outline.imports:
         if isinstance(statement, ast.ImportFrom):
-            names = tuple(alias.name for alias in statement.names)
+            names = tuple([alias.name for alias in statement.names])
             yield ImportedNames(statement.module or "", statement.level or 0, names)
-        elif isinstance(statement, ast.Import):
+        else:
             for alias in statement.names:
                 yield ImportedNames(alias.name, 0)
-
-
-def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """All statements of a file, with the handlers and cases that hold some of them."""
-    blocks: List[List[ast.AST]] = [tree.body]  # type: ignore[list-item]
-    while blocks:
-        for statement in blocks.pop():
-            yield statement
-            if type(statement) not in _SIMPLE:
-                for name in _BLOCKS:
-                    block = getattr(statement, name, None)
-                    if block:
-                        blocks.append(block)

@@ -41,6 +41,8 @@ class Context:
     """Rules by name; those that are not judged are absent."""
     run: RunFacts
     options: Options
+    data: bytes
+    """The source, and the text that is code in it."""
     text: Text
     suppressions: Suppressions = Suppressions()
     plan: Plan = field(default_factory=Plan)
@@ -120,7 +122,7 @@ class Context:
     def lines(self) -> Sequence[str]:
         """The lines of the file, which few files are asked for."""
         if self._lines is None:
-            self._lines = _LINE_END.split(decode(self.text.data, self.path))
+            self._lines = _LINE_END.split(decode(self.data, self.path))
         return self._lines
 
     def _column(self, node: ast.AST) -> int:

@@ -4,34 +4,27 @@ The first look at a run and the plan of a file go by the same signs, so that a f
 a migration may find something in it, and only what may find something is run.
 """
 
-import ast
-from copy import copy
+import re
 from dataclasses import dataclass
 from typing import FrozenSet, Iterable, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.session.estimator_classes import CONFIG_AT, RUN_CONFIGS
-from npu_migrate.names import Index, literal
 
 _APART = bytes(
     byte if byte >= 128 or chr(byte).isalnum() or chr(byte) == "_" else ord(" ")
     for byte in range(256)
 )
 """Turns all that is no part of a word into spaces."""
+_WHOLE_WORD = re.compile(rb"(?<=\W)\w+(?=\W)")
 
 
 class Text:
-    """The text of a file, with its words (whole identifiers, also those in strings)."""
+    """The code of a file, with its words (whole identifiers, also those in strings)."""
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.words = _words(data)
-
-    def of_code(self, index: Index) -> "Text":
-        """The same text, of whose words those in comments and docstrings do not count."""
-        text = copy(self)
-        text.words = self.words & _words_of(index)
-        return text
+    def __init__(self, code: bytes) -> None:
+        self.code = code
+        self.words = frozenset(code.translate(_APART).split())
 
     def shows(self, signs: "Signs") -> bool:
         """Whether the text has one of the signs."""
@@ -42,25 +35,15 @@ class Text:
             return False
         return has_word or self._holds(signs.parts)
 
-    def _holds(self, parts: Iterable[bytes]) -> bool:
-        for part in parts:  # noqa: SIM110 - a generator would cost as much as the search
-            if part in self.data:
+    def _holds(self, parts: "Iterable[Part]") -> bool:
+        for word, part in parts:
+            if (not word or word in self.words) and part in self.code:
                 return True
         return False
 
 
-def _words(data: bytes) -> FrozenSet[bytes]:
-    return frozenset(data.translate(_APART).split())
-
-
-def _words_of(index: Index) -> FrozenSet[bytes]:
-    """The words of the code of a file and of its strings."""
-    strings = (
-        str(literal(string))
-        for string in index.string_nodes
-        if not isinstance(index.parents[string], ast.Expr)
-    )
-    return _words(" ".join((*index.words, *strings)).encode("utf-8", "replace"))
+Part = Tuple[bytes, bytes]
+"""A whole word that a part of a text has, if any, and the part: to miss a word is faster."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +51,18 @@ class Signs:
     """Any of these words or parts of a text; if given, in texts that hold one of ``beside``."""
 
     words: FrozenSet[bytes] = frozenset()
-    parts: Tuple[bytes, ...] = ()
-    beside: Tuple[bytes, ...] = ()
+    parts: Tuple[Part, ...] = ()
+    beside: Tuple[Part, ...] = ()
 
 
 def signs(words: str = "", parts: Iterable[str] = (), beside: Iterable[str] = ()) -> Signs:
     """Signs from words that are separated by spaces, and parts that may be anything."""
-    return Signs(frozenset(words.encode("ascii").split()), _encoded(parts), _encoded(beside))
+    return Signs(frozenset(words.encode("ascii").split()), _parts(parts), _parts(beside))
 
 
-def _encoded(parts: Iterable[str]) -> Tuple[bytes, ...]:
-    return tuple(part.encode("ascii") for part in parts)
+def _parts(texts: Iterable[str]) -> Tuple[Part, ...]:
+    parts = [text.encode("ascii") for text in texts]
+    return tuple((b"".join(_WHOLE_WORD.findall(part)[:1]), part) for part in parts)
 
 
 def last_words(names: Iterable[str]) -> str:
@@ -168,7 +152,7 @@ LOOKUP_TABLES = signs(
     parts=["HashTable", "_table_from_", "VocabularyTable", ".lookup("], beside=["map"]
 )
 PIPELINE_VARIABLES = signs(parts=["ariable(", "global_step", "backend"], beside=["ataset"])
-SHUFFLES = signs(parts=[".shuffle(", "shuffle_and_repeat("], beside=["ataset"])
+SHUFFLES = signs("shuffle_and_repeat", [".shuffle("], beside=["ataset"])
 PIPELINES = (LOOKUP_TABLES, PIPELINE_VARIABLES, SHUFFLES)
 RANK_QUESTIONS = signs(parts=["hccl."])
 DYNAMIC_LOOPS = signs("shape_invariants")

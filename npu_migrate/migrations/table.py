@@ -15,11 +15,12 @@ class Table:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = {name: rule for rule in rules if not rule.migration for name in rule.match}
         self.last = frozenset(name.rpartition(".")[2] for name in self.rules)
+        self.words = frozenset(name.encode("utf-8") for name in self.last)
 
 
 def run(context: Context, table: Table) -> None:
     """Carry out every rule of a table on one file."""
-    if table.last.isdisjoint(context.index.words):
+    if table.words.isdisjoint(context.text.words):
         return
     imported = {name for name, target in _imported(context) if target in table.rules}
     for chain in context.index.chains:

@@ -31,8 +31,6 @@ class Tables:
         self.functions: List[FunctionNode] = []
         self.imports: List[ImportNode] = []
         self.string_nodes: List[ast.expr] = []
-        self.words: Set[str] = set()
-        """The names, attributes and keywords that the code uses, wherever they come from."""
         self.attributes: Dict[Tuple[ast.AST, str], List[Binding]] = {}
         """(class, attribute) -> what its methods assign to ``self.attribute``."""
         self.project = Project()

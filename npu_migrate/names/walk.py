@@ -36,7 +36,6 @@ class Walk:
         self._parents = index.parents
         self._held = index.held
         self._chains = index.chains
-        self._word = index.words.add
 
     def run(self) -> None:
         self._block(self.index.tree.body, None, self.index.root)
@@ -174,17 +173,14 @@ class Walk:
     def _visit_Import(self, node: ast.Import, where: Where) -> None:
         self.index.imports.append(node)
         for alias in node.names:
-            self.index.words.update(alias.name.split("."))
             name = alias.asname or alias.name.partition(".")[0]
             target = self.importer(alias.name if alias.asname else name, 0)
             self._bind(Binding(name, where[0], node, target=target, alias=alias))
 
     def _visit_ImportFrom(self, node: ast.ImportFrom, where: Where) -> None:
         self.index.imports.append(node)
-        self.index.words.update((node.module or "").split("."))
         module = self.importer(node.module or "", node.level or 0)
         for alias in node.names:
-            self._word(alias.name)
             if alias.name == "*":
                 self.index.stars.append((where[0], module))
                 continue
@@ -248,22 +244,18 @@ class Walk:
 
     def _visit_Name(self, node: ast.Name, where: Where) -> None:
         self._held[node] = where
-        self._word(node.id)
         if type(node.ctx) is not ast.Store:  # to delete a name is to use it
             self._chains.append(node)
 
     def _visit_Attribute(self, node: ast.Attribute, where: Where) -> None:
         if type(node.ctx) is not ast.Store:
             self._chains.append(node)
-        self._word(node.attr)
         value = node.value
         self._parents[value] = node
         while type(value) is ast.Attribute:
-            self._word(value.attr)
             self._parents[value.value] = value
             value = value.value
         if type(value) is ast.Name:
-            self._word(value.id)
             self._held[value] = where
         else:
             _VISITORS[type(value)](self, value, where)
@@ -277,8 +269,6 @@ class Walk:
 
     def _keywords(self, node: Union[ast.Call, ast.ClassDef], where: Where) -> None:
         for keyword in node.keywords:
-            if keyword.arg is not None:
-                self._word(keyword.arg)
             self._parents[keyword] = node
             self._expression(keyword.value, keyword, where)
 
