@@ -36,7 +36,7 @@ class Text:
         return has_word or self._holds(signs.parts)
 
     def _holds(self, parts: "Iterable[Part]") -> bool:
-        for word, part in parts:
+        for word, part in parts:  # noqa: SIM110 - a generator would cost as much as the search
             if (not word or word in self.words) and part in self.code:
                 return True
         return False

@@ -36,9 +36,18 @@ class Walk:
         self._parents = index.parents
         self._held = index.held
         self._chains = index.chains
+        self._assigned: List[Tuple[Union[ast.Name, ast.ClassDef], Binding]] = []
+        """What attributes get, each with what has them: a class, or a name that may be ``self``."""
 
     def run(self) -> None:
         self._block(self.index.tree.body, None, self.index.root)
+        for holder, binding in self._assigned:  # who is ``self`` is known once all is bound
+            if isinstance(holder, ast.ClassDef):
+                owner: Optional[ast.ClassDef] = holder
+            else:
+                owner = self.index.class_of_self(holder)
+            if owner is not None:
+                self.index.attributes.setdefault((owner, binding.name), []).append(binding)
 
     # Statements -------------------------------------------------------------------------------
 
@@ -96,12 +105,10 @@ class Walk:
             for position, item in enumerate(target.elts):
                 self._bind_target(item, value, where, (*path, position), iterates)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-            owner = self.index.class_of_self(target.value)
-            if owner is not None:
-                binding = Binding(
-                    target.attr, scope, statement, value=value, path=path, iterates=iterates
-                )
-                self.index.attributes.setdefault((owner, target.attr), []).append(binding)
+            binding = Binding(
+                target.attr, scope, statement, value=value, path=path, iterates=iterates
+            )
+            self._assigned.append((target.value, binding))
 
     def _visit_Assign(self, node: ast.Assign, where: Where) -> None:
         self._parts(node, where)
@@ -221,10 +228,10 @@ class Walk:
         self._keywords(node, where)
         inner = self._enter(node, where[0])
         self._block(node.body, node, inner)
-        for name, bindings in inner.bindings.items():
-            values = [b for b in bindings if b.value is not None or b.alias is not None]
-            if values:
-                index.attributes.setdefault((node, name), []).extend(values)
+        for bindings in inner.bindings.values():
+            for binding in bindings:
+                if binding.value is not None or binding.alias is not None:
+                    self._assigned.append((node, binding))
 
     # Expressions ------------------------------------------------------------------------------
 

@@ -255,3 +255,16 @@ def test_checkpoint_steps():
     assert "early = 5 if hvd.rank() == 0 else 0\n" in outcome.text
     assert "early = early if flags.save else None\n" in outcome.text
     assert outcome.left == [(11, "NPU708")]
+
+
+def test_what_is_bound_after_an_attribute_is_followed():
+    outcome = migrate(
+        with_ranks("""
+        def run_config(flags):
+            session = tf.ConfigProto()
+            session.intra_op_parallelism_threads = 1
+            steps = 5 if hvd.rank() == 0 else None
+            return tf.estimator.RunConfig(session_config=session, save_checkpoints_steps=steps)
+        """)
+    )
+    assert "steps = 5 if hvd.rank() == 0 else 0\n" in outcome.text
