@@ -465,6 +465,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
     from npu_migrate.engine import migrate
     from npu_migrate.options import Options
 
+    near = [] if sources and sources[0].given is not None else _beside(request)
     options = Options(
         select=request.select,
         ignore=request.ignore,
@@ -477,7 +478,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
         extend_select=request.extend_select,
         with_texts=request.shows_texts,
         add_ignores=request.add_ignores,
-        ignored_in=request.settings.ignored_in([source.path for source in sources]),
+        ignored_in=request.settings.ignored_in([source.path for source in (*sources, *near)]),
     )
     done = 0
 
@@ -488,11 +489,18 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
 
     try:
         with _progress(len(sources), request.quiet) as advance:
-            return migrate(sources, rules, options, count)
+            return migrate(sources, rules, options, count, near)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of libcst's parser is no Exception
         raise _Defect(sources[min(done, len(sources) - 1)].path, error) from error
+
+
+def _beside(request: Request) -> "List[Source]":
+    """The scripts that run together with files that are given by themselves."""
+    from npu_migrate.neighbours import beside
+
+    return beside(request.paths, request.exclude, request.exclude_home)
 
 
 def _written(results: "Sequence[FileResult]") -> "Tuple[FileResult, ...]":

@@ -9,7 +9,6 @@ that a run over thousands of files needs little more memory than its largest one
 import gc
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 from typing import (
     Any,
     Callable,
@@ -33,7 +32,7 @@ from npu_migrate.reader import Reader
 from npu_migrate.results import FileResult, all_or_none
 from npu_migrate.rules import Rules
 from npu_migrate.scan import Scan, Scanner
-from npu_migrate.selection import Selection
+from npu_migrate.selection import Selection, holds
 from npu_migrate.sources import Source, is_notebook, is_project_file
 
 
@@ -42,13 +41,15 @@ def migrate(
     rules: Rules,
     options: Options,
     advance: Callable[[], None] = lambda: None,
+    beside: Sequence[Source] = (),
 ) -> List[FileResult]:
     """The results in the order of ``sources``; a bad file is a result with an error.
 
-    ``advance`` is called as each file is done.
+    ``advance`` is called as each file is done. ``beside`` are scripts that run with the sources and
+    are only read.
     """
     scripts = [source for source in sources if not is_project_file(source.path)]
-    results = {r.path: r for r in _migrate_scripts(scripts, rules, options, advance)}
+    results = {r.path: r for r in _migrate_scripts(scripts, rules, options, advance, beside)}
     others = [source for source in sources if is_project_file(source.path)]
     notebooks = [source for source in scripts if is_notebook(source.path)]
     if others or notebooks:
@@ -64,19 +65,24 @@ def migrate(
 
 
 def _migrate_scripts(
-    sources: Sequence[Source], rules: Rules, options: Options, advance: Callable[[], None]
+    sources: Sequence[Source],
+    rules: Rules,
+    options: Options,
+    advance: Callable[[], None],
+    beside: Sequence[Source],
 ) -> List[FileResult]:
+    everything = [*sources, *beside]
     matched = [name for rule in rules.by_code.values() for name in rule.match]
     chosen = rules.select(options.select, options.ignore, options.extend_select)
     looked_for = _looked_for(rules, chosen)
-    reader = Reader(sources, rules, Scanner(looked_for, bool(options.loss_scale)))
+    reader = Reader(everything, rules, Scanner(looked_for, bool(options.loss_scale)))
     with _collector_paused(), _workers(options.jobs) as each:
-        files = list(each(reader.scan, sources))
+        files = list(each(reader.scan, everything))
         scans = {reader.module(f.source): f.scan for f in files if f.scan is not None}
         programs = Programs(scans, reader.resolve)
         with_keras = programs.importers(m for m, scan in scans.items() if scan.trains_keras)
         concerned, training = _concerned(scans, programs, with_keras)
-        taking_part = [s for s in sources if reader.module(s) in concerned]
+        taking_part = [s for s in everything if reader.module(s) in concerned]
         sought = Sought(
             training=training,
             horovod=any(scan.has_horovod for scan in scans.values()),
@@ -90,18 +96,21 @@ def _migrate_scripts(
         run = link_added_scaling(link_steps(run, steps), programs, steps)
         run = link_sessions(run, programs, [f.sessions for f in steps])
         migrator = Migrator(reader, run, rules, chosen, concerned, programs, options)
-        suppressing = [
+        keeping = {f.module for f in steps if f.keeps_horovod}
+        asked = [
             source
             for source in taking_part
-            if scans[reader.module(source)].suppresses or source.path in options.ignored_in
+            if options.select
+            or options.ignore
+            or beside
+            or scans[reader.module(source)].suppresses
+            or source.path in options.ignored_in
+            or reader.module(source) in keeping
         ]
-        held = dict(chain.from_iterable(each(migrator.held, suppressing)))
-        selection = Selection(frozenset(chosen.by_code), held=held)
-        if options.select or options.ignore:
-            changing = chain.from_iterable(each(migrator.changing, taking_part))
-            selection = selection.completed(changing)
+        codes, given = frozenset(chosen.by_code), frozenset(source.path for source in sources)
+        selection = Selection(codes, holds(each(migrator.share, asked), codes, given))
         results = []
-        for result in each(partial(migrator.result, selection), files):
+        for result in each(partial(migrator.result, selection), files[: len(sources)]):
             results.append(result)
             advance()
         return all_or_none(results)

@@ -166,6 +166,11 @@ class ProgramPrecision:
     scales: bool = False
 
     @property
+    def goes_with_scaling(self) -> bool:
+        """Whether a switch goes when the loss scaling is migrated, and no later run can see it."""
+        return not self.is_set and any(not switch.followed for switch in self.switches)
+
+    @property
     def lacks_scaling(self) -> bool:
         """Whether a loss is trained on that nothing scales."""
         return self.trains and not self.scales
@@ -175,11 +180,14 @@ class ProgramPrecision:
 class StepFacts:
     """What a file does with optimizers, the global step and sessions; once names are linked."""
 
+    module: str
     classes: Tuple[ClassFacts, ...] = ()
     regions: Tuple[RegionFacts, ...] = ()
     sessions: SessionFacts = SessionFacts()
     adds_scaling: bool = False
     """Some of its optimizers get a loss scale that they did not have."""
+    keeps_horovod: bool = False
+    """It uses of Horovod what has no counterpart, and so stays on Horovod."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Plans the changes of one file of a linked run, and carries them out."""
 
 from dataclasses import replace
-from typing import FrozenSet, Iterable, List, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, Tuple
 
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations.context import Context
@@ -14,9 +14,9 @@ from npu_migrate.programs import Programs
 from npu_migrate.reader import Reader, ReadFile, ScannedFile, too_deep
 from npu_migrate.results import FileResult
 from npu_migrate.rewrite import RewriteError, rewrite
-from npu_migrate.rules import Rules
+from npu_migrate.rules import HUNDREDS, Rule, Rules
 from npu_migrate.scripts import Script, read_script
-from npu_migrate.selection import Selection, holding, is_coupled, judged
+from npu_migrate.selection import Selection, Share, is_coupled, judged, share
 from npu_migrate.sources import Source, SourceError, decode
 from npu_migrate.suppressions import MARK, Suppressions
 from npu_migrate.suppressions import read as read_suppressions
@@ -41,29 +41,27 @@ class Migrator:
         self._run = run
         self._known = rules
         self._chosen = chosen
-        self._rules = {rule.name: rule for rule in judged(rules, chosen).by_code.values()}
+        self._rules = _by_name(judged(rules, chosen))
+        self._with_sessions = {**_by_name(rules.select((HUNDREDS["session"],))), **self._rules}
         self._table = Table(self._rules.values())
         self._options = options
 
-    def changing(self, source: Source) -> FrozenSet[str]:
-        """The codes of the rules that change something in a file."""
-        try:
-            read = self._reader.read(source, self._run)
-            plan = self._plan(source.path, read, self._suppressions(source.path, read.script))
-        except (SourceError, RecursionError):
-            return frozenset()
-        return frozenset(finding.code for finding in plan.owners.values())
+    def share(self, source: Source) -> Share:
+        """What a file has of the changes that belong together, whatever is chosen.
 
-    def held(self, source: Source) -> List[Tuple[str, Finding]]:
-        """The program of a file and what is suppressed there of changes that belong together."""
+        Sessions may have to carry the precision of a switch that goes with the others.
+        """
+        module = self._reader.module(source)
+        program = self._programs.name(module)
         try:
             read = self._reader.read(source, self._run)
             suppressions = self._suppressions(source.path, read.script)
-            found = holding(self._plan(source.path, read, suppressions), suppressions)
+            plan = self._plan(source.path, read, suppressions, self._with_sessions)
         except (SourceError, RecursionError):
-            return []
-        program = self._programs.name(self._reader.module(source))
-        return [(program, read.script.placed(found))] if found else []
+            return Share(source.path, program)
+        precision_goes = self._run.precision_of(module).goes_with_scaling
+        found = share(source.path, program, plan, suppressions, precision_goes)
+        return found.placed(read.script.placed)
 
     def result(self, selection: Selection, file: ScannedFile) -> FileResult:
         """The plan of a file, carried out."""
@@ -76,8 +74,8 @@ class Migrator:
                 return self._unconcerned(file)
             read = self._reader.read(file.source, self._run)
             suppressions = self._suppressions(path, read.script)
-            plan = self._plan(path, read, suppressions)
-            program = self._programs.name(module) if selection.held else ""
+            plan = self._plan(path, read, suppressions, self._rules)
+            program = self._programs.name(module) if selection.holds else ""
             plan = selection.cut(plan, suppressions, program)
             plan.findings += self._judged(path, suppressions, plan.suppressed)
             if self._options.add_ignores:
@@ -138,11 +136,13 @@ class Migrator:
         """What is to be said of the comments of a file, once ``found`` is suppressed."""
         return suppressions.judged(path, found, self._chosen, self._known)
 
-    def _plan(self, path: str, read: ReadFile, suppressions: Suppressions) -> Plan:
+    def _plan(
+        self, path: str, read: ReadFile, suppressions: Suppressions, rules: Mapping[str, Rule]
+    ) -> Plan:
         context = Context(
             path,
             read.index,
-            self._rules,
+            dict(rules),
             self._run,
             self._options,
             read.script.python,
@@ -150,6 +150,10 @@ class Migrator:
             suppressions,
         )
         return plan_file(context, self._table)
+
+
+def _by_name(rules: Rules) -> Dict[str, Rule]:
+    return {rule.name: rule for rule in rules.by_code.values()}
 
 
 def _with_ignores(path: str, script: Script, plan: Plan) -> FileResult:

@@ -2,24 +2,24 @@
 
 from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, Set
 
-from npu_migrate.scan import Scan
+from npu_migrate.scan import ImportedNames, Scan
 
 Resolve = Callable[[str, str, int], str]
 
 
-class Programs:
+class Imports:
     """Modules that imports join, in either direction: what runs as one program.
 
-    ``scans`` are by module; ``resolve(module, dotted, level)`` tells which module an import means.
+    ``imports`` are by module; ``resolve(module, dotted, level)`` tells which one an import means.
     """
 
-    def __init__(self, scans: Mapping[str, Scan], resolve: Resolve) -> None:
-        self._neighbours: Dict[str, Set[str]] = {module: set() for module in scans}
-        self._imported: Dict[str, Set[str]] = {module: set() for module in scans}
-        self._importing: Dict[str, Set[str]] = {module: set() for module in scans}
+    def __init__(self, imports: Mapping[str, Iterable[ImportedNames]], resolve: Resolve) -> None:
+        self._neighbours: Dict[str, Set[str]] = {module: set() for module in imports}
+        self._imported: Dict[str, Set[str]] = {module: set() for module in imports}
+        self._importing: Dict[str, Set[str]] = {module: set() for module in imports}
         taken: Set[str] = set()
-        for module, scan in scans.items():
-            for imported in scan.imports:
+        for module, all_imported in imports.items():
+            for imported in all_imported:
                 target = resolve(module, imported.module, imported.level)
                 if not target.startswith(":"):
                     continue
@@ -29,9 +29,6 @@ class Programs:
                     self._join(module, name)
         self.taken = frozenset(taken)
         """Names that one file of the run takes from another."""
-        self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
-        self.closed = frozenset(name for scan in scans.values() for name in scan.closed)
-        self.with_embeddings = [module for module, scan in scans.items() if scan.has_embeddings]
 
     def importers(self, modules: Iterable[str]) -> FrozenSet[str]:
         """The modules that import one of ``modules``, directly or not, and these themselves."""
@@ -57,6 +54,16 @@ class Programs:
     def beside(self, module: str) -> List[str]:
         """The modules that some script of the run imports together with ``module``, in order."""
         return sorted(_reached(_reached([module], self._importing), self._imported))
+
+
+class Programs(Imports):
+    """The programs of a run, with what the first look at their files tells."""
+
+    def __init__(self, scans: Mapping[str, Scan], resolve: Resolve) -> None:
+        super().__init__({module: scan.imports for module, scan in scans.items()}, resolve)
+        self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
+        self.closed = frozenset(name for scan in scans.values() for name in scan.closed)
+        self.with_embeddings = [module for module, scan in scans.items() if scan.has_embeddings]
 
 
 def _reached(modules: Iterable[str], neighbours: Mapping[str, Set[str]]) -> FrozenSet[str]:

@@ -18,6 +18,7 @@ from npu_migrate.facts import (
 )
 from npu_migrate.migrations import signs, vocabulary
 from npu_migrate.migrations.distributed import strategies
+from npu_migrate.migrations.distributed.distribution import beyond_the_adapter
 from npu_migrate.migrations.known_failures.switches import switches
 from npu_migrate.migrations.loss_scale.hand_scaling import HandScaling
 from npu_migrate.migrations.loss_scale.training_optimizers import TrainingOptimizers
@@ -145,13 +146,15 @@ def step_facts(index: Index, text: Text, run: RunFacts) -> StepFacts:
     training = TrainingOptimizers(index, run)
     optimizers = Optimizers(index, run.scaling_functions, training.to_scale)
     if not run.trains(index.module):
-        return StepFacts(sessions=_session_facts(index, text, optimizers))
+        return StepFacts(index.module, sessions=_session_facts(index, text, optimizers))
     steps = Steps(index, optimizers)
     return StepFacts(
+        index.module,
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
         regions=tuple(_region_facts(index, optimizers, steps, run.fetches)),
         sessions=_session_facts(index, text, optimizers),
         adds_scaling=bool(training.to_scale),
+        keeps_horovod=bool(beyond_the_adapter(index, run)),
     )
 
 

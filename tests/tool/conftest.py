@@ -42,7 +42,7 @@ def words(monkeypatch):
     monkeypatch.setattr(engine, "migrate", _migrate_words)
 
 
-def _migrate_words(sources, rules, options, advance):
+def _migrate_words(sources, rules, options, advance, beside):
     return [_migrate_file(source) for source in sources]
 
 

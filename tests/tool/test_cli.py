@@ -377,7 +377,7 @@ class Panic(BaseException):
 
 @pytest.mark.parametrize("kind", [ValueError, RecursionError, Panic])
 def test_a_fault_of_our_own_is_one_line_with_the_file(make, read, run, monkeypatch, kind):
-    def fail(sources, rules, options, advance):
+    def fail(sources, rules, options, advance, beside):
         advance()
         raise kind("of\nours")
 
@@ -392,7 +392,7 @@ def test_a_fault_of_our_own_is_one_line_with_the_file(make, read, run, monkeypat
 
 
 def test_interrupting(make, run, monkeypatch):
-    def interrupt(sources, rules, options, advance):
+    def interrupt(sources, rules, options, advance, beside):
         raise KeyboardInterrupt
 
     make(a=MIGRATED)
@@ -448,7 +448,7 @@ def test_a_malformed_rule_of_the_users(make, run, folder):
 def test_options_reach_the_engine(make, run, monkeypatch):
     seen = []
 
-    def migrate(found, rules, options, advance):
+    def migrate(found, rules, options, advance, beside):
         seen.append(options)
         return []
 

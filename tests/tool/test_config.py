@@ -30,7 +30,7 @@ def asked(run, monkeypatch):
     def asked(*arguments):
         seen = []
 
-        def migrate(sources, rules, options, advance):
+        def migrate(sources, rules, options, advance, beside):
             seen.append(options)
             return []
 
