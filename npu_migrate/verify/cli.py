@@ -1,17 +1,43 @@
 """The `npu-verify` command."""
 
 import argparse
+import contextlib
+import os
+import subprocess
 import sys
-from typing import List, Optional
+import tempfile
+from typing import List, Optional, Tuple
 
+import npu_migrate
 from npu_migrate.launch.job import Interrupted
 from npu_migrate.launch.script import Program
-from npu_migrate.verify.experiment import Experiment, Request, run_experiment
+from npu_migrate.verify.experiment import Request, run_experiment
+from npu_migrate.verify.judgement import judge
+from npu_migrate.verify.migration import NOTHING_KNOWN, Migration, read_migration
 from npu_migrate.verify.overflows import Overflows, parse_overflows
+from npu_migrate.verify.reports import Verification
+
+_DESCRIPTION = """\
+Trains an original and its migration side by side, and compares them step by step: loss, gradient
+norm, update, global step, learning rate, loss scale and weights. The original runs as it is, the
+migrated script on the stand-in for the NPU. Neither is changed, nor what they write.
+"""
+
+_EPILOG = """\
+exit code: 0 the trainings are the same; 1 they differ, or the migrated script is wrong though its
+numbers are the same; 2 no answer: a script failed, no loss was found, or wrong usage; 130 after
+Ctrl-C
+"""
+
+_FAILED, _INTERRUPTED = 2, 130
+
+
+class _Refused(Exception):
+    """What was asked for can't be done."""
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Runs original and migrated script, and prints what they did.
+    """Verifies a migration.
 
     Args:
       argv: arguments of the command, by default those of this process.
@@ -19,9 +45,27 @@ def main(argv: Optional[List[str]] = None) -> int:
     Returns:
       Exit code.
     """
-    words = sys.argv[1:] if argv is None else argv
+    words = sys.argv[1:] if argv is None else list(argv)
     at = words.index("--") if "--" in words else len(words)
-    options, arguments = _parser().parse_args(words[:at]), tuple(words[at + 1 :])
+    parser = _parser()
+    options, arguments = parser.parse_args(words[:at]), tuple(words[at + 1 :])
+    _check_usage(parser, options)
+    try:
+        _check_tensorflow(options.python)
+        with contextlib.ExitStack() as stack:
+            if options.migrate:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-migrated-"))
+                options.migrated = _migrate(options.original, folder)
+            return _verify(options, arguments)
+    except _Refused as error:
+        print(f"npu-verify: {error}", file=sys.stderr)
+        return _FAILED
+    except Interrupted:
+        print("npu-verify: interrupted; all processes were ended", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
     request = Request(
         Program(options.original, arguments),
         Program(options.migrated, arguments),
@@ -33,38 +77,80 @@ def main(argv: Optional[List[str]] = None) -> int:
         timeout=options.timeout,
         python=options.python,
     )
+    migration = _read_migration(request)
+    experiment = run_experiment(request)
+    verification = Verification(
+        request, experiment, migration, judge(experiment, migration, options.rtol)
+    )
+    _report(verification, options)
+    return verification.verdict.answer.exit_code
+
+
+def _read_migration(request: Request) -> Migration:
+    """What was migrated; a script that can't be read is not looked at, only run."""
     try:
-        return _print(run_experiment(request))
-    except Interrupted:
-        print("npu-verify: interrupted; all processes were ended", file=sys.stderr)
-        return 130
+        return read_migration(request.original.name, request.migrated.name)
+    except Exception as error:  # the runs are what counts
+        print(f"npu-verify: the scripts are run, but not read: {error}", file=sys.stderr)
+        return NOTHING_KNOWN
 
 
-def _print(experiment: Experiment) -> int:
-    outcomes = (experiment.original, experiment.repeated, experiment.migrated)
-    for outcome in outcomes:
-        if outcome.failure is not None:
-            print(f"npu-verify: {outcome.failure.message}", file=sys.stderr)
-            rank = max(outcome.failure.rank or 0, 0)
-            for line in outcome.tails[rank]:
-                print(f"    {line}", file=sys.stderr)
-    if any(outcome.failure is not None for outcome in outcomes):
-        return 2
-    for recordings in zip(*(outcome.recordings for outcome in outcomes)):
-        print(f"rank {recordings[0].rank}, loss {recordings[0].loss_name}")
-        for recording in recordings:
-            for fact in recording.facts:
-                print(f"  {fact.name}: {fact.detail}")
-        for steps in zip(*(recording.steps for recording in recordings)):
-            for name, step in zip(("o", "r", "m"), steps):
-                print(
-                    f"{step.number:4} {name} {step.loss!s:22} {step.global_step!s:>4} "
-                    f"{step.loss_scale!s:>9} {step.learning_rate!s:22} {step.applied!s:5} "
-                    f"{step.gradient_norm!s:22} {step.weights_norm:.17g} "
-                    f"{step.weights_checksum[:8]}"
-                )
-        print([len(recording.steps) for recording in recordings])
-    return 0
+def _report(verification: Verification, options: argparse.Namespace) -> None:
+    from npu_migrate.verify.reports import html, json, text
+
+    if options.json:
+        sys.stdout.write(json.render(verification))
+    else:
+        text.write(verification, sys.stdout)
+    if options.report is not None:
+        with open(options.report, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(html.render(verification))
+
+
+# What is asked for
+
+
+def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.migrate and options.migrated is not None:
+        parser.error("--migrate makes the migrated script itself; name the original alone")
+    if not options.migrate and options.migrated is None:
+        parser.error("name the migrated script, or have it made with --migrate")
+    for script in filter(None, (options.original, options.migrated)):
+        if not os.path.isfile(script):
+            parser.error(f"no such script: {script}")
+    rank = options.overflows.rank
+    if rank is not None and rank >= options.processes:
+        parser.error(f"there is no rank {rank} among {options.processes} processes")
+    if options.steps is not None and any(n > options.steps for n in options.overflows.steps):
+        parser.error(f"an overflow after the last of {options.steps} steps is never reached")
+    if options.report is not None and not os.path.isdir(os.path.dirname(options.report) or "."):
+        parser.error(f"no folder for {options.report}")
+
+
+def _check_tensorflow(python: Optional[str]) -> None:
+    question = "import importlib.util as u, sys; sys.exit(u.find_spec('tensorflow') is None)"
+    try:
+        found = subprocess.run([python or sys.executable, "-c", question]).returncode == 0
+    except OSError as error:
+        raise _Refused(f"{python} cannot be run: {error.strerror}") from error
+    if not found:
+        raise _Refused(
+            f"the scripts are trained with TensorFlow 1.15, which {python or sys.executable} has "
+            "not. Name an interpreter that has it with --python, or on Python 3.7: pip install "
+            "'npu-migrate[tensorflow]'"
+        )
+
+
+def _migrate(original: str, folder: str) -> str:
+    """Migrates a script, with the folder of its project where it has one."""
+    from npu_migrate.verify.migrated_copy import migrate_into
+
+    try:
+        return migrate_into(original, folder)
+    except OSError as error:
+        raise _Refused(f"{original} could not be migrated: {error}") from error
+    except ValueError as error:
+        raise _Refused(str(error)) from error
 
 
 def _positive(text: str) -> int:
@@ -74,19 +160,94 @@ def _positive(text: str) -> int:
     return number
 
 
+def _tolerance(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not number > 0:
+        raise ValueError(text)
+    return number
+
+
+def _overflows(text: str) -> Overflows:
+    try:
+        return parse_overflows(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="npu-verify")
-    parser.add_argument("original", metavar="ORIGINAL")
-    parser.add_argument("migrated", metavar="MIGRATED")
-    parser.add_argument("-np", "--processes", type=_positive, default=1, metavar="N")
-    parser.add_argument("--steps", type=_positive, metavar="N")
-    parser.add_argument(
-        "--inject-overflow", dest="overflows", type=parse_overflows, default=Overflows()
+    parser = argparse.ArgumentParser(
+        prog="npu-verify",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="npu-verify [OPTIONS] ORIGINAL MIGRATED [-- ARGS]\n"
+        "       npu-verify [OPTIONS] --migrate ORIGINAL [-- ARGS]",
     )
-    parser.add_argument("--loss", metavar="TENSOR")
-    parser.add_argument("--output", dest="outputs", action="append", default=[], metavar="PATH")
-    parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
-    parser.add_argument("--python", metavar="PYTHON")
+    parser.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
+    parser.add_argument("migrated", metavar="MIGRATED", nargs="?", help="and after it")
+    parser.add_argument(
+        "--migrate", action="store_true", help="migrate ORIGINAL into a temporary folder first"
+    )
+    parser.add_argument(
+        "--steps",
+        type=_positive,
+        metavar="N",
+        help="stop both after N training steps (default: when the scripts end)",
+    )
+    parser.add_argument(
+        "-np",
+        "--processes",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="processes that train together (default: 1)",
+    )
+    parser.add_argument(
+        "--inject-overflow",
+        dest="overflows",
+        type=_overflows,
+        default=Overflows(),
+        metavar="STEPS[@RANK]",
+        help="make the gradients of these steps overflow, as in 3,7-9, on all ranks or on one",
+    )
+    parser.add_argument(
+        "--rtol",
+        type=_tolerance,
+        metavar="R",
+        help="relative tolerance for weights, loss (default: 1e-5) and gradient norm (1e-4)",
+    )
+    parser.add_argument(
+        "--loss", metavar="TENSOR", help="name of the loss, where it is not found or the wrong one"
+    )
+    parser.add_argument(
+        "--output",
+        dest="outputs",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a path among ARGS that the scripts write to, besides those that look like it; may "
+        "be repeated",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=600.0,
+        metavar="S",
+        help="seconds without a step after which a run counts as hung (default: 600)",
+    )
+    parser.add_argument(
+        "--python", metavar="PYTHON", help="an interpreter with TensorFlow 1.15 (default: this one)"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write a page for people to FILE (HTML)")
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    parser.add_argument("--version", action="version", version=npu_migrate.__version__)
     return parser
 
 

@@ -7,10 +7,10 @@ work, or anybody's: where it departs from what npu-migrate writes is where to lo
 import difflib
 import os
 from dataclasses import dataclass
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
 from npu_migrate.plan import Finding
-from npu_migrate.reports.html.side_by_side import hunks_of
+from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
 from npu_migrate.results import FileResult
 from npu_migrate.sources import Source, decode
 from npu_migrate.verify.program_files import program_files, root_of
@@ -95,15 +95,21 @@ class MigratedFile:
 
     @property
     def departing(self) -> List[Finding]:
-        """The findings whose place in the counterpart is not what npu-migrate writes."""
+        """The findings at whose places the counterpart is not what npu-migrate writes."""
         lines = {departure.line - 1 for departure in self.departures}
         before, after = (_lines(data, self.path) for data in (self.before, self.after))
-        return [
-            finding
-            for hunk in hunks_of(before, after, self.findings)
-            if any(row.right in lines for row in hunk.rows)
-            for finding in hunk.findings
-        ]
+        hunks = [hunk for hunk in hunks_of(before, after, self.findings) if hunk.findings]
+        return [finding for hunk in hunks for finding in _at(hunk, lines)]
+
+
+def _at(hunk: Hunk, lines: Set[int]) -> Iterator[Finding]:
+    """The findings of a hunk that begin last before some lines of its right side."""
+    left = 0
+    for row in hunk.rows:
+        left = max(left, row.left + 1)
+        if row.right in lines:
+            above = [finding for finding in hunk.findings if finding.line <= left]
+            yield max(above or hunk.findings[:1], key=lambda finding: finding.line)
 
 
 def _lines(data: bytes, path: str) -> List[str]:

@@ -1,6 +1,7 @@
 """The verdict in a paragraph, and its numbers as people read them."""
 
 import math
+import re
 from typing import Iterator, List, Optional, Sequence
 
 from npu_migrate.verify.comparison import Comparison, Difference
@@ -66,7 +67,7 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
     comparison = verdict.comparison
     if verdict.failures:
         for failed in verdict.failures:
-            yield f"No answer, for the {failed.run} {_failure(failed.failure.message)}"
+            yield f"No answer. The run of the {failed.run}: {_failure(failed.failure.message)}"
         if comparison.first is not None:
             first = comparison.first
             yield f"Before that the trainings differ {_place(first, comparison)}: {_values(first)}."
@@ -82,9 +83,11 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
 
 
 def _failure(message: str) -> str:
+    message = _RUN.sub("", message)
     return message if message.endswith((".", "!", "?")) else f"{message}."
 
 
+_RUN = re.compile(r"^(original|repeated|migrated): ")
 _SENTENCES = {
     Answer.SAME: _same,
     Answer.DIFFERENT: _different,

@@ -169,11 +169,16 @@ def test_no_answer_where_the_original_is_not_repeatable_at_all():
 
 
 def test_failed_run():
-    failure = RunFailure(FailureKind.CRASHED, "ended with exit code 1 after 4 steps", 0)
+    failure = RunFailure(
+        FailureKind.CRASHED, "migrated: it failed after 4 steps, with exit code 1", 0
+    )
     failed = outcome(recording(steps=4, end=None), tails=(("ValueError: x",),), failure=failure)
     found = judge(experiment(migrated=failed))
     assert found.answer is Answer.UNKNOWN and found.answer.exit_code == 2
-    assert "the migrated script ended with exit code 1 after 4 steps." in found.paragraph
+    assert (
+        "The run of the migrated script: it failed after 4 steps, with exit code 1."
+        in found.paragraph
+    )
     assert "4 steps before that are the same" in found.paragraph
     assert found.failures[0].tail == ("ValueError: x",)
 

@@ -4,6 +4,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import tensorflow.compat.v1 as tf
 
+from npu_migrate.launch.environment import current_ranks
+from npu_migrate.verify.recorder.audit import Seen, audit
 from npu_migrate.verify.recorder.closure import closure, is_unconditional
 from npu_migrate.verify.recorder.notes import Application, GraphNotes
 from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of
@@ -75,11 +77,15 @@ def plan_step(
     variables = graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)
     weights = graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)
     step = None if first is None else global_step_of(graph, first.optimizer, first.global_step)
+    step = tf.train.get_global_step(graph) if step is None else step
+    results = [gradient.op for call in calls for gradient in call.gradients]
+    seen = Seen(needed, applications, results, step, current_ranks().size)
+    facts.update(dict.fromkeys(audit(seen)))
     return StepPlan(
         loss=losses[0] if losses else None,
         gradients=_gradients(applications, needed),
         learning_rate=_learning_rate(first, needed),
-        global_step=tf.train.get_global_step(graph) if step is None else step,
+        global_step=step,
         loss_scale=None if first is None else first.loss_scale,
         weights=tuple(sorted(set(weights), key=lambda variable: variable.name)),
         slots=tuple(v for v in variables if any(v.name in one.created for one in applications)),

@@ -6,16 +6,7 @@ from typing import List, Tuple
 from npu_migrate.verify.comparison import Compared, Comparison
 from npu_migrate.verify.words import both, distance
 
-HEAD = (
-    "quantity",
-    "",
-    "first differs",
-    "original",
-    "migrated",
-    "apart",
-    "tolerance",
-    "original repeats",
-)
+HEAD = ("quantity", "", "first at", "original", "migrated", "apart", "tolerance", "repeats")
 NUMBERS = (2, 3, 4, 5, 6, 7)
 """Columns that hold numbers."""
 

@@ -55,7 +55,8 @@ def _table(verdict: Verdict) -> object:
     shown = rows(verdict.comparison)
     columns = [n for n in range(len(HEAD)) if n < 2 or any(row.cells[n] for row in shown)]
     for column in columns:
-        table.add_column(HEAD[column], justify="right" if column in NUMBERS else "left")
+        is_number = column in NUMBERS
+        table.add_column(HEAD[column], justify="right" if is_number else "left", no_wrap=True)
     for row in shown:
         style = _MARKS[row.status]
         table.add_row(*(Text(row.cells[n], style=style if n == 1 else "") for n in columns))

@@ -1,0 +1,256 @@
+"""Looks for what is wrong in the graph of a training step though its numbers may be alike.
+
+See `npu_migrate.verify.audits` for what each fact means.
+"""
+
+import itertools
+import os
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import tensorflow
+import tensorflow.compat.v1 as tf
+from tensorflow.python.training.experimental import loss_scale as experimental
+
+import npu_migrate
+from npu_migrate.verify.recorder.gradients import storage
+from npu_migrate.verify.recorder.notes import Application
+
+Fact = Tuple[str, str]
+
+_WRITES = (
+    "Assign",
+    "AssignAdd",
+    "AssignSub",
+    "AssignVariableOp",
+    "AssignAddVariableOp",
+    "AssignSubVariableOp",
+)
+_PASSING_ON = ("Identity", "Switch", "RefSwitch", "Enter", "RefEnter", "RefIdentity")
+_FINITE = ("IsFinite", "IsNan", "IsInf")
+_LIBRARIES = tuple(os.path.dirname(str(module.__file__)) for module in (tensorflow, npu_migrate))
+_CALLING = ("gen_math_ops.py", "op_def_library.py", "ops.py", "dispatch.py", "deprecation.py")
+
+
+class Seen(NamedTuple):
+    """What one kind of training run does.
+
+    Attributes:
+      needed: operations of the run.
+      applications: of gradients, in the run.
+      results: operations of the gradients that it computes.
+      global_step: variable, or None.
+      ranks: number of processes that train together.
+    """
+
+    needed: Set[Any]
+    applications: Sequence[Application]
+    results: Sequence[Any]
+    global_step: Optional[Any]
+    ranks: int
+
+
+def audit(seen: Seen) -> List[Fact]:
+    """The facts of a training run; what can't be looked at is one, too."""
+    found: List[Fact] = []
+    for look in (_step, _scaling, _sharing, _ranks, _finite_checks, _known):
+        try:
+            found += look(seen)
+        except Exception as error:
+            found.append(("not_audited", f"{look.__name__}: {type(error).__name__}: {error}"))
+    return found
+
+
+# The global step
+
+
+def _step(seen: Seen) -> Iterator[Fact]:
+    if seen.global_step is None or not hasattr(seen.global_step, "op"):
+        return
+    writers = list(_writers(seen.needed, seen.global_step))
+    together = [pair for pair in itertools.combinations(writers, 2) if not _exclude(*pair)]
+    if together:
+        both = dict.fromkeys(itertools.chain.from_iterable(together))
+        yield "several_step_writers", _named(both)
+    if writers:
+        yield from _step_decides(seen, writers)
+
+
+def _step_decides(seen: Seen, writers: Sequence[Any]) -> Iterator[Fact]:
+    """Whether the step moves only where the step itself says so."""
+    from_step = descendants([storage(seen.global_step)], seen.needed)
+    from_gradients = descendants(seen.results, seen.needed)
+    for writer in writers:
+        for context in _conds(writer):
+            decided = context.pred.op in from_step and context.pred.op not in from_gradients
+            if decided and all(_branch(other, context) == context.branch for other in writers):
+                yield "step_decides_update", f"{context.pred.name} is computed from the step"
+
+
+def _writers(operations: Iterable[Any], variable: Any) -> Iterator[Any]:
+    place = storage(variable)
+    initializer = getattr(variable, "initializer", None)
+    for operation in operations:
+        if operation.type in _WRITES and operation is not initializer:
+            if _origin(operation.inputs[0]) is place:
+                yield operation
+
+
+def _origin(tensor: Any) -> Any:
+    operation = tensor.op
+    while operation.type in _PASSING_ON:
+        operation = operation.inputs[0].op
+    return operation
+
+
+# Loss scaling
+
+
+def _scalers(application: Application) -> List[Any]:
+    """Optimizers around an application that scale the loss, outermost first."""
+    names = ("_loss_scale_manager", "_loss_scale")
+    return [
+        one for one in application.around if any(vars(one).get(name) is not None for name in names)
+    ]
+
+
+def _scaling(seen: Seen) -> Iterator[Fact]:
+    for application in seen.applications:
+        scalers = _scalers(application)
+        if len(scalers) > 1:
+            names = ", ".join(type(scaler).__name__ for scaler in scalers)
+            yield "scaler_stacked", f"{names} around {type(application.optimizer).__name__}"
+        manager = vars(scalers[0]).get("_loss_scale_manager") if scalers else None
+        if manager is not None:
+            yield from _unscaled(seen, application, manager.get_loss_scale())
+
+
+def _unscaled(seen: Seen, application: Application, scale: Any) -> Iterator[Fact]:
+    origin = storage(scale) if isinstance(scale, tf.Variable) else _origin(scale)
+    shapes = [gradient.shape.as_list() for gradient in application.gradients if gradient.shape]
+    scaled = descendants([origin], None, through=_accumulators(origin.graph, shapes))
+    missed = [gradient for gradient in application.gradients if gradient.op not in scaled]
+    if missed:
+        yield (
+            "scaler_not_above_gradients",
+            f"{len(missed)} of {len(application.gradients)} gradients, such as {missed[0].name}, "
+            f"do not come from the scaled loss",
+        )
+
+
+def _accumulators(graph: Any, shapes: Sequence[Any]) -> Set[Any]:
+    """Variables that may hold gradients from one run to the next."""
+    trainable = {storage(v) for v in graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)}
+    variables = graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)
+    variables += graph.get_collection(tf.GraphKeys.LOCAL_VARIABLES)
+    return {
+        storage(variable)
+        for variable in variables
+        if variable.shape.as_list() in shapes and storage(variable) not in trainable
+    }
+
+
+def _sharing(seen: Seen) -> Iterator[Fact]:
+    scaled = [(one, _scalers(one)[0]) for one in seen.applications if _scalers(one)]
+    for (one, first), (other, second) in itertools.combinations(scaled, 2):
+        if one.done is None or other.done is None or _exclude(one.done, other.done):
+            continue
+        managers = [vars(scaler).get("_loss_scale_manager") for scaler in (first, second)]
+        names = f"{type(one.optimizer).__name__} and {type(other.optimizer).__name__}"
+        if managers[0] is not None and managers[0] is managers[1]:
+            yield "manager_shared", f"{type(managers[0]).__name__}, by the scalers of {names}"
+        if all(_is_of_npu(scaler) for scaler in (first, second)):
+            yield "overflow_shared", f"the scalers of {names}"
+
+
+def _ranks(seen: Seen) -> Iterator[Fact]:
+    for application in seen.applications:
+        for scaler in _scalers(application):
+            if seen.ranks > 1 and _is_of_npu(scaler) and not vars(scaler)["_is_distributed"]:
+                yield "ranks_judge_apart", f"{type(scaler).__name__} without is_distributed=True"
+
+
+def _is_of_npu(scaler: Any) -> bool:
+    return "_is_distributed" in vars(scaler)
+
+
+def _finite_checks(seen: Seen) -> Iterator[Fact]:
+    from_gradients = descendants(seen.results, seen.needed)
+    checks = [one for one in seen.needed if one.type in _FINITE and one in from_gradients]
+    places = sorted({place for place in map(_place_in_script, checks) if place})
+    if places:
+        yield "finite_check_decides", f"at {', '.join(places[:3])}"
+
+
+def _place_in_script(operation: Any) -> str:
+    """Where the script itself made an operation; nothing if a library did."""
+    for file, line, *_ in reversed(operation.traceback):
+        is_library = file.startswith(_LIBRARIES)
+        if not (is_library and os.path.basename(file) in _CALLING):
+            return "" if is_library else f"{os.path.basename(file)}:{line}"
+    return ""
+
+
+def _known(seen: Seen) -> Iterator[Fact]:
+    for application in seen.applications:
+        for scaler in _scalers(application):
+            if isinstance(vars(scaler).get("_loss_scale"), experimental.FixedLossScale):
+                yield "fixed_loss_scale", f"{type(scaler).__name__} with a FixedLossScale"
+    for operation in seen.needed:
+        if operation.type == "HorovodAllreduce" and operation.inputs[0].op.type == "Cast":
+            if operation.inputs[0].dtype == tf.float16:
+                yield "hvd_compression", "gradients are averaged in float16"
+                return
+
+
+# Graphs
+
+
+def descendants(
+    start: Iterable[Any], within: Optional[Set[Any]], through: Iterable[Any] = ()
+) -> Set[Any]:
+    """The operations that get numbers from some, directly or not, and these themselves.
+
+    Args:
+      start: operations.
+      within: operations to stay in; None for all of the graph.
+      through: variables by which numbers get from the operations that write them to all readers.
+    """
+    places = set(through)
+    found = set(start)
+    pending = list(found)
+    while pending:
+        operation = pending.pop()
+        readers = [reader for tensor in operation.outputs for reader in tensor.consumers()]
+        if operation.type in _WRITES and _origin(operation.inputs[0]) in places:
+            readers.append(_origin(operation.inputs[0]))
+        for reader in readers:
+            if reader not in found and (within is None or reader in within):
+                found.add(reader)
+                pending.append(reader)
+    return found
+
+
+def _conds(operation: Any) -> Iterator[Any]:
+    context = operation._get_control_flow_context()
+    while context is not None:
+        if hasattr(context, "pred"):
+            yield context
+        context = context.outer_context
+
+
+def _branch(operation: Any, cond: Any) -> Optional[int]:
+    """The branch of a cond that an operation is in."""
+    return next((c.branch for c in _conds(operation) if c.pred is cond.pred), None)
+
+
+def _exclude(one: Any, other: Any) -> bool:
+    """Whether two operations are in the two branches of one cond."""
+    branches = {context.pred: context.branch for context in _conds(one)}
+    return any(
+        context.pred in branches and branches[context.pred] != context.branch
+        for context in _conds(other)
+    )
+
+
+def _named(operations: Iterable[Any]) -> str:
+    return ", ".join(sorted(operation.name for operation in operations))
