@@ -53,6 +53,17 @@ KINDS: Dict[str, _Kind] = {
         "shows; in float16 small gradients become 0.",
         ("NPU116",),
     ),
+    "scaler_not_of_npu": _Kind(
+        "The loss scaling is still the one for GPUs",
+        "It looks for Inf and NaN in the gradients, which an NPU that saturates never has.",
+        ("NPU103", "NPU106", "NPU107"),
+        is_of_npu=True,
+    ),
+    "averaged_after_unscaling": _Kind(
+        "Gradients are averaged after they were unscaled",
+        "What overflows or vanishes on its way between the ranks is not noticed.",
+        ("NPU205",),
+    ),
     "scaler_stacked": _Kind(
         "The loss is scaled more than once",
         "The scales multiply, and one manager counts every step twice.",

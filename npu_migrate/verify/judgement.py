@@ -44,7 +44,7 @@ def judge(
         known,
         found,
         tuple(migration.wrong),
-        cautions=tuple(_cautions(comparison, trainings)),
+        cautions=(*_cautions(comparison, trainings), *_left(migration)),
     )
     answer = _answer(evidence)
     if answer is not Answer.SAME:
@@ -96,6 +96,16 @@ def _concerned(evidence: Verdict, migration: Migration) -> List[Finding]:
         return migration.concerned(GLOBAL_STEP, 1)
     codes = [code for fault in evidence.faults_of_migration for code in fault.codes]
     return migration.by_codes(codes)
+
+
+def _left(migration: Migration) -> Iterator[str]:
+    left = [finding for finding in migration.left if finding not in migration.wrong]
+    if left:
+        codes = ", ".join(sorted({finding.code for finding in left}))
+        yield (
+            f"npu-migrate still finds {len(left)} thing{'s' if len(left) > 1 else ''} to do in the "
+            f"migrated script ({codes}): npu-migrate --diff {left[0].path}"
+        )
 
 
 def _cautions(comparison: Comparison, trainings: Trainings) -> Iterator[str]:

@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.plan import Finding, Status
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
 from npu_migrate.results import FileResult
 from npu_migrate.sources import Source, decode
@@ -150,6 +150,12 @@ class Migration:
         known = {finding.code for file in self.files for finding in file.findings}
         wrong = {*_WRONG_ON_NPU, *(code for code in _WRONG if code not in known)}
         return [finding for file in self.files for finding in file.left if finding.code in wrong]
+
+    @property
+    def left(self) -> List[Finding]:
+        """All that npu-migrate still finds in the migrated script and that asks for something."""
+        findings = [finding for file in self.files for finding in file.left]
+        return [finding for finding in findings if finding.status is not Status.NOTE]
 
 
 NOTHING_KNOWN = Migration()

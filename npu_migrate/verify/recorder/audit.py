@@ -116,9 +116,13 @@ def _scalers(application: Application) -> List[Any]:
 def _scaling(seen: Seen) -> Iterator[Fact]:
     for application in seen.applications:
         scalers = _scalers(application)
+        if any(not _is_of_npu(scaler) for scaler in scalers):
+            yield "scaler_not_of_npu", ", ".join(map(_class, scalers))
+        if any(_averages(one) for one in _before(application.around, scalers[:1])):
+            yield "averaged_after_unscaling", ", ".join(map(_class, application.around))
         if len(scalers) > 1:
-            names = ", ".join(type(scaler).__name__ for scaler in scalers)
-            yield "scaler_stacked", f"{names} around {type(application.optimizer).__name__}"
+            names = ", ".join(map(_class, scalers))
+            yield "scaler_stacked", f"{names} around {_class(application.optimizer)}"
         manager = vars(scalers[0]).get("_loss_scale_manager") if scalers else None
         if manager is not None:
             yield from _unscaled(seen, application, manager.get_loss_scale())
@@ -155,9 +159,9 @@ def _sharing(seen: Seen) -> Iterator[Fact]:
         if one.done is None or other.done is None or _exclude(one.done, other.done):
             continue
         managers = [vars(scaler).get("_loss_scale_manager") for scaler in (first, second)]
-        names = f"{type(one.optimizer).__name__} and {type(other.optimizer).__name__}"
+        names = f"{_class(one.optimizer)} and {_class(other.optimizer)}"
         if managers[0] is not None and managers[0] is managers[1]:
-            yield "manager_shared", f"{type(managers[0]).__name__}, by the scalers of {names}"
+            yield "manager_shared", f"{_class(managers[0])}, by the scalers of {names}"
         if all(_is_of_npu(scaler) for scaler in (first, second)):
             yield "overflow_shared", f"the scalers of {names}"
 
@@ -166,7 +170,21 @@ def _ranks(seen: Seen) -> Iterator[Fact]:
     for application in seen.applications:
         for scaler in _scalers(application):
             if seen.ranks > 1 and _is_of_npu(scaler) and not vars(scaler)["_is_distributed"]:
-                yield "ranks_judge_apart", f"{type(scaler).__name__} without is_distributed=True"
+                yield "ranks_judge_apart", f"{_class(scaler)} without is_distributed=True"
+
+
+def _before(optimizers: Sequence[Any], scalers: Sequence[Any]) -> Sequence[Any]:
+    """The optimizers around the outermost that scales the loss."""
+    return optimizers[: optimizers.index(scalers[0])] if scalers else ()
+
+
+def _averages(optimizer: Any) -> bool:
+    names = {base.__name__ for base in type(optimizer).__mro__}
+    return not names.isdisjoint(("NPUDistributedOptimizer", "_DistributedOptimizer"))
+
+
+def _class(instance: Any) -> str:
+    return type(instance).__name__
 
 
 def _is_of_npu(scaler: Any) -> bool:
@@ -194,7 +212,7 @@ def _known(seen: Seen) -> Iterator[Fact]:
     for application in seen.applications:
         for scaler in _scalers(application):
             if isinstance(vars(scaler).get("_loss_scale"), experimental.FixedLossScale):
-                yield "fixed_loss_scale", f"{type(scaler).__name__} with a FixedLossScale"
+                yield "fixed_loss_scale", f"{_class(scaler)} with a FixedLossScale"
     for operation in seen.needed:
         if operation.type == "HorovodAllreduce" and operation.inputs[0].op.type == "Cast":
             if operation.inputs[0].dtype == tf.float16:

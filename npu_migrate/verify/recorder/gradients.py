@@ -1,11 +1,12 @@
 """Sees every call that computes gradients of trainable variables, and makes gradients overflow."""
 
-from typing import Any, Callable, List, Optional, Set
+from typing import Any, Callable, Iterable, List, Optional, Set
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 from tensorflow.python.ops import gradients_util
 
+from npu_migrate.verify.recorder.closure import closure, is_unconditional
 from npu_migrate.verify.recorder.notes import GradientCall, Notes
 
 
@@ -31,6 +32,7 @@ def watch_gradients(
         if loss is None:
             loss = ys[0] if isinstance(ys, (list, tuple)) else ys
         call = GradientCall(tf.convert_to_tensor(loss), tuple(numbers_of(gradients)))
+        _compute_first(call.loss, call.gradients)
         notes.of(tf.get_default_graph()).gradient_calls.append(call)
         return gradients
 
@@ -44,6 +46,19 @@ def numbers_of(gradients: Any) -> List[Any]:
         for gradient in gradients
         if gradient is not None
     ]
+
+
+def _compute_first(loss: Any, gradients: Iterable[Any]) -> None:
+    """Has runs that compute gradients compute the loss as well, before any variable changes.
+
+    The gradient of a sum, say, needs no sum.
+    """
+    if not is_unconditional(loss):
+        return
+    before = closure([loss.op])
+    for gradient in gradients:
+        if gradient.op not in before and is_unconditional(gradient):
+            gradient.op._add_control_input(loss.op)
 
 
 def storage(variable: Any) -> Any:

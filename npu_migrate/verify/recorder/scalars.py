@@ -37,7 +37,8 @@ def global_step_of(graph: Any, optimizer: Any, given: Optional[Any]) -> Optional
     """The variable that counts the steps of a graph."""
     if isinstance(optimizer, optimizer_v2.OptimizerV2):
         return optimizer.iterations
-    return tf.train.get_global_step(graph) or given
+    of_graph = tf.train.get_global_step(graph)
+    return given if of_graph is None else of_graph
 
 
 def _number_or_variable(value: Any) -> Optional[Any]:

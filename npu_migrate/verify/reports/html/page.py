@@ -8,6 +8,7 @@ from npu_migrate.plan import Finding
 from npu_migrate.reports.html.highlight import python_lines, visible
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
 from npu_migrate.sources import decode
+from npu_migrate.verify.audits import KINDS as FAULTS
 from npu_migrate.verify.audits import Fault
 from npu_migrate.verify.known import KnownDifference
 from npu_migrate.verify.migration import MigratedFile
@@ -146,10 +147,9 @@ def _setting(verification: Verification) -> Iterator[Tuple[str, str]]:
         if losses:
             yield f"Loss of the {name}", visible(", ".join(sorted(losses)))
         yield f"End of the {name}", _end(outcome)
-    for fact in dict.fromkeys(f for r in experiment.original.recordings for f in r.facts):
-        yield f"Seen in the original: {fact.name.replace('_', ' ')}", visible(fact.detail)
-    for fact in dict.fromkeys(f for r in experiment.migrated.recordings for f in r.facts):
-        yield f"Seen in the migrated: {fact.name.replace('_', ' ')}", visible(fact.detail)
+        for fact in dict.fromkeys(f for r in outcome.recordings for f in r.facts):
+            if fact.name not in FAULTS:
+                yield f"Seen in the {name}: {fact.name.replace('_', ' ')}", visible(fact.detail)
 
 
 def _end(outcome: Outcome) -> str:
