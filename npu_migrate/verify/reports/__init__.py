@@ -1,5 +1,7 @@
 """What a verification found, and the formats that tell it."""
 
+import re
+import shlex
 from dataclasses import dataclass
 
 from npu_migrate.launch.script import Program
@@ -18,9 +20,15 @@ class Verification:
     verdict: Verdict
 
 
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def without_escapes(line: str) -> str:
+    """A line of output without colours."""
+    return _ESCAPES.sub("", line)
+
+
 def command_of(program: Program) -> str:
     """A program and its arguments as a shell takes them."""
-    import shlex
-
     kind = ["-m", program.name] if program.is_module else [program.name]
     return " ".join(shlex.quote(word) for word in [*kind, *program.arguments])

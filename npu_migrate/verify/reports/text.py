@@ -3,7 +3,8 @@
 from typing import IO, Iterator, List, Tuple
 
 from npu_migrate.plan import Finding
-from npu_migrate.verify.reports import Verification
+from npu_migrate.reports.visible import visible_line
+from npu_migrate.verify.reports import Verification, without_escapes
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, rows
 from npu_migrate.verify.verdict import Answer, Verdict
 
@@ -29,7 +30,7 @@ def write(verification: Verification, stream: IO[str]) -> None:
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else 100)
     verdict = verification.verdict
     console.print(Text(_headline(verdict), style=_STYLES[verdict.answer]))
-    console.print(Text(verdict.paragraph))
+    console.print(Text(visible_line(verdict.paragraph)))
     if verdict.comparison.steps:
         console.print()
         console.print(_table(verdict))
@@ -37,7 +38,7 @@ def write(verification: Verification, stream: IO[str]) -> None:
         console.print()
         console.print(Text(title, style="bold"))
         for line in lines:
-            console.print(Text(f"  {line}"), soft_wrap=True)
+            console.print(Text(f"  {visible_line(line)}"), soft_wrap=True)
 
 
 def _headline(verdict: Verdict) -> str:
@@ -66,7 +67,10 @@ def _table(verdict: Verdict) -> object:
 def _sections(verdict: Verdict) -> Iterator[Tuple[str, List[str]]]:
     for failed in verdict.failures:
         if failed.tail:
-            yield f"Last lines of the {failed.run}:", list(failed.tail[-_TAIL:])
+            yield (
+                f"Last lines of the {failed.run}:",
+                [without_escapes(line) for line in failed.tail[-_TAIL:]],
+            )
     if verdict.departures:
         yield (
             "Where the migrated script is not what npu-migrate writes:",

@@ -1,12 +1,12 @@
 """What the page shows, as plain data."""
 
-import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from npu_migrate.plan import Finding
-from npu_migrate.reports.html.highlight import python_lines, visible
+from npu_migrate.reports.html.highlight import python_lines
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
+from npu_migrate.reports.visible import visible
 from npu_migrate.sources import decode
 from npu_migrate.verify.audits import KINDS as FAULTS
 from npu_migrate.verify.audits import Fault
@@ -16,7 +16,7 @@ from npu_migrate.verify.outcome import Outcome
 from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.quantities import QUANTITIES, Ruler
 from npu_migrate.verify.recording import Recording, Step
-from npu_migrate.verify.reports import Verification, command_of
+from npu_migrate.verify.reports import Verification, command_of, without_escapes
 from npu_migrate.verify.reports.html.curves import DRAWN, Curves, curves, position
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, Row, rows
 from npu_migrate.verify.verdict import Answer, Verdict
@@ -31,7 +31,6 @@ _CLASSES = {
 }
 _MOST_READ = 20_000
 """Steps of a rank whose values can be read on the page."""
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -113,16 +112,11 @@ def page_of(verification: Verification) -> Page:
         first_step=first.step if first is not None else 1,
         changes=tuple(_changes(verification)),
         failures=tuple(
-            (failed.run, "\n".join(clean(line) for line in failed.tail))
+            (failed.run, "\n".join(visible(without_escapes(line)) for line in failed.tail))
             for failed in verdict.failures
         ),
         setting=tuple(_setting(verification)),
     )
-
-
-def clean(text: str) -> str:
-    """A line of output without what terminals would act on."""
-    return visible(_ESCAPES.sub("", text))
 
 
 def _summary(verification: Verification) -> Iterator[Tuple[str, str]]:
