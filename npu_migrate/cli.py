@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -29,11 +30,14 @@ from npu_migrate.precision_modes import PRECISION_MODE, PRECISION_MODE_V2
 
 if TYPE_CHECKING:
     from npu_migrate.baseline import Baseline
+    from npu_migrate.options import Options
     from npu_migrate.reports import Run
     from npu_migrate.reports.style import Paint
     from npu_migrate.results import FileResult
     from npu_migrate.rules import Rules
     from npu_migrate.sources import Source, SourceError
+
+LazyRules = Callable[[], "Rules"]
 
 DONE, LEFT, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -72,6 +76,8 @@ class Request:
     no_config: bool
     baseline: Optional[str]
     write_baseline: bool
+    cache_dir: Optional[str]
+    no_cache: bool
     settings: Config
     """The settings of the project, those that the command line overrides included."""
     exclude_home: str
@@ -82,6 +88,11 @@ class Request:
         """Whether anybody sees the new texts; a check need not work them out, which takes long."""
         seen = self.diff or self.report is not None or self.format == "sarif"
         return seen or not (self.check or self.write_baseline)
+
+    @property
+    def is_check(self) -> bool:
+        """Whether findings alone are asked for, which may be known from the last time."""
+        return not self.shows_texts and self.paths != ("-",)
 
     @property
     def writes(self) -> bool:
@@ -230,6 +241,12 @@ def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) 
     "has it.",
 )
 @click.option("--no-config", is_flag=True, help="Read no settings from any file.")
+@click.option(
+    "--cache-dir",
+    metavar="DIR",
+    help="Where --check remembers what it found in files, by default with the user's caches.",
+)
+@click.option("--no-cache", is_flag=True, help="Remember nothing, and look at every file anew.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors and the summary only.")
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print the reason and a link with each finding."
@@ -248,13 +265,12 @@ def command(**options: object) -> int:
       2  wrong usage, or a file that could not be read, parsed or written
     """
     request = _request(click.get_current_context(), options)
-    rules = _rules(request)
     if request.explain is not None:
-        return _explain(request.explain, rules)
+        return _explain(request.explain, _rules(request))
     if request.list_rules:
-        return _list_rules(request, rules)
+        return _list_rules(request, _rules(request))
     _check_usage(request)
-    return _migrate(request, rules)
+    return _migrate(request)
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -406,9 +422,10 @@ def _check_usage(request: Request) -> None:
         raise click.UsageError(f"--output: {mixed}")
 
 
-def _migrate(request: Request, rules: "Rules") -> int:
+def _migrate(request: Request) -> int:
     from npu_migrate.reports import Run
 
+    rules = _once(partial(_rules, request))
     baseline = _baseline(request)
     sources, problems = _sources(request)
     results = tuple(_results(request, sources, rules))
@@ -425,6 +442,18 @@ def _migrate(request: Request, rules: "Rules") -> int:
     run = Run(results, tuple(problems), request.writes)
     _report(request, run, rules)
     return _status(run, request.check)
+
+
+def _once(make: "Callable[[], Rules]") -> "LazyRules":
+    """What ``make`` gives, made when it is first asked for: reading the rules takes long."""
+    made: List[Rules] = []
+
+    def get() -> "Rules":
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return get
 
 
 def _baseline(request: Request) -> "Optional[Baseline]":
@@ -460,9 +489,8 @@ def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
     return find(request.paths, request.exclude, request.exclude_home)
 
 
-def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "List[FileResult]":
+def _results(request: Request, sources: "Sequence[Source]", rules: LazyRules) -> "List[FileResult]":
     """All results, before any is written: what a file says of another must not have changed."""
-    from npu_migrate.engine import migrate
     from npu_migrate.options import Options
 
     near = [] if sources and sources[0].given is not None else _beside(request)
@@ -480,6 +508,35 @@ def _results(request: Request, sources: "Sequence[Source]", rules: "Rules") -> "
         add_ignores=request.add_ignores,
         ignored_in=request.settings.ignored_in([source.path for source in (*sources, *near)]),
     )
+    folder = _cache_folder(request)
+    if not folder:
+        return _worked_out(request, sources, rules(), options)
+    from npu_migrate.cache.checks import Check
+
+    check = Check(folder, sources, options, request.rules)
+    results = check.recall()
+    if results is None:
+        results = _worked_out(request, sources, rules(), options)
+        check.remember(results)
+    return results
+
+
+def _cache_folder(request: Request) -> str:
+    """Where the results of this run may be known from; nothing for a run without a cache."""
+    if request.no_cache or not request.is_check:
+        return ""
+    if request.cache_dir:
+        return request.cache_dir
+    from npu_migrate.cache.folder import default_folder
+
+    return default_folder()
+
+
+def _worked_out(
+    request: Request, sources: "Sequence[Source]", rules: "Rules", options: "Options"
+) -> "List[FileResult]":
+    from npu_migrate.engine import migrate
+
     done = 0
 
     def count() -> None:
@@ -539,7 +596,7 @@ def _status(run: "Run", check: bool) -> int:
 # What people see
 
 
-def _report(request: Request, run: "Run", rules: "Rules") -> None:
+def _report(request: Request, run: "Run", rules: LazyRules) -> None:
     """The product (a source, a diff, a report for a machine) has standard output to itself."""
     from npu_migrate.reports import diff, text
 
@@ -552,7 +609,7 @@ def _report(request: Request, run: "Run", rules: "Rules") -> None:
     if request.report is not None:
         from npu_migrate.reports import html
 
-        _write_report(request.report, html.render(run, rules, " ".join(request.paths)))
+        _write_report(request.report, html.render(run, rules(), " ".join(request.paths)))
     aside = request.is_filter or (request.diff and for_people)
     stream = sys.stderr if aside else sys.stdout
     if request.output_file is not None:
@@ -561,7 +618,9 @@ def _report(request: Request, run: "Run", rules: "Rules") -> None:
         click.echo(_rendered(request, run, rules, stream), stream, nl=False)
 
 
-def _rendered(request: Request, run: "Run", rules: "Rules", stream: Optional[TextIO] = None) -> str:
+def _rendered(
+    request: Request, run: "Run", rules: LazyRules, stream: Optional[TextIO] = None
+) -> str:
     from npu_migrate.reports import github, json, sarif, style, text
 
     if request.format == "json":
@@ -569,9 +628,10 @@ def _rendered(request: Request, run: "Run", rules: "Rules", stream: Optional[Tex
     if request.format == "github":
         return github.render(run)
     if request.format == "sarif":
-        return sarif.render(run, rules)
-    verbosity = text.QUIET if request.quiet else int(request.verbose)
-    return text.render(run, rules, verbosity, style.plain if stream is None else _paint(stream))
+        return sarif.render(run, rules())
+    reasons = rules() if request.verbose else None
+    paint = style.plain if stream is None else _paint(stream)
+    return text.render(run, request.quiet, reasons, paint)
 
 
 def _write_report(path: str, report: str) -> None:

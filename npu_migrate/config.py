@@ -13,11 +13,19 @@ from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Seque
 NAME = "pyproject.toml"
 _TOOL = "npu-migrate"
 _TEXTS = ("select", "extend-select", "ignore", "exclude", "rules")
-_TEXT = ("removed", "optimizer", "estimator", "loss-scale", "precision-mode", "baseline")
+_TEXT = (
+    "removed",
+    "optimizer",
+    "estimator",
+    "loss-scale",
+    "precision-mode",
+    "baseline",
+    "cache-dir",
+)
 _NUMBER = "jobs"
 _IN_FILES = "per-file-ignores"
 KEYS = (*_TEXTS, *_TEXT, _NUMBER, _IN_FILES)
-_PATHS = ("rules", "baseline")
+_PATHS = ("rules", "baseline", "cache-dir")
 
 
 class ConfigError(Exception):

@@ -15,14 +15,15 @@ class Layout:
     def __init__(self, paths: Iterable[str]) -> None:
         self._parts = {path: _parts(path) for path in paths}
         folders = [parts[:-1] for parts in self._parts.values()]
-        self._root = self._above_packages(_common(folders))
+        self.root = self._above_packages(_common(folders))
+        """The folder that modules are named from; files outside of the run have a say in it."""
         self._homes = self._package_homes()
         self._modules: Dict[Parts, str] = {}
         self._packages: Dict[Parts, str] = {}
         for parts in self._parts.values():
             module = parts[:-1] if parts[-1] == "__init__" else parts
             self._modules[module] = self._name(module)
-            for depth in range(len(self._root) + 1, len(parts)):
+            for depth in range(len(self.root) + 1, len(parts)):
                 self._packages[parts[:depth]] = self._name(parts[:depth])
         self._last = {parts[-1] for parts in (*self._modules, *self._packages) if parts}
 
@@ -55,7 +56,7 @@ class Layout:
             return self._find(above + names) or self._name(above + names)
         if dotted.partition(".")[0] not in self._last:
             return dotted
-        for depth in range(len(folder), len(self._root) - 1, -1):
+        for depth in range(len(folder), len(self.root) - 1, -1):
             found = self._find_outermost(folder[:depth], names)
             if found:
                 return found
@@ -80,7 +81,7 @@ class Layout:
         return self._modules.get(module) or self._packages.get(module)
 
     def _name(self, module: Parts) -> str:
-        return ":" + ".".join(module[len(self._root) :])
+        return ":" + ".".join(module[len(self.root) :])
 
 
 def _parts(path: str) -> Parts:

@@ -34,7 +34,7 @@ def write_tree(
     changed = {
         os.path.realpath(result.path): result.after for result in results if result.is_changed
     }
-    errors = []
+    errors: List[SourceError] = []
     for path in paths:
         for file, place in _files(os.path.normpath(path), _place(path, paths, folder)):
             try:

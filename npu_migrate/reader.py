@@ -15,7 +15,7 @@ from npu_migrate.outline import outline
 from npu_migrate.rules import Rules
 from npu_migrate.scan import Scan, Scanner
 from npu_migrate.scripts import OtherLanguage, Script, read_script
-from npu_migrate.sources import Source, SourceError, parse
+from npu_migrate.sources import Source, SourceError, TransientError, parse
 from npu_migrate.suppressions import MARK
 
 KEPT_BYTES = 5_000_000
@@ -153,9 +153,9 @@ class Reader:
         return read
 
 
-def too_deep(path: str) -> SourceError:
+def too_deep(path: str) -> TransientError:
     """The error of a file whose nesting is deeper than Python's stack."""
-    return SourceError(path, "nested too deeply to be analysed", "split the expression up")
+    return TransientError(path, "nested too deeply to be analysed", "split the expression up")
 
 
 def _unknown(name: str) -> Resolution:

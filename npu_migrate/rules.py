@@ -29,6 +29,7 @@ from typing import (
 import yaml
 
 from npu_migrate.plan import Status
+from npu_migrate.rule_files import rule_files, shipped_rules
 
 HUNDREDS = {
     "suppressions": "NPU0",
@@ -51,8 +52,6 @@ _MIGRATIONS = {
     for path in (_PACKAGE / "migrations").rglob("*.py")
     if path.stem != "__init__"
 } | {"project_files", "suppressions"}
-_HOMES = (_PACKAGE / "data" / "rules", _PACKAGE.parent / "rules")
-"""Where the shipped rules are: in an installed package, and in a checkout."""
 
 
 class RuleError(Exception):
@@ -195,7 +194,7 @@ def load(folders: Sequence[str] = ()) -> Rules:
     rules: Dict[str, Rule] = {}
     canonical: Dict[str, str] = {}
     exact: Dict[str, str] = {}
-    for folder in (_shipped(), *map(Path, folders)):
+    for folder in (shipped_rules(), *folders):
         own = _load_folder(folder, canonical, exact)
         names = {rule.name for rule in own.values()}
         rules = {
@@ -205,21 +204,17 @@ def load(folders: Sequence[str] = ()) -> Rules:
     return Rules.of(rules.values(), canonical, exact)
 
 
-def _shipped() -> Path:
-    return next((home for home in _HOMES if home.is_dir()), _HOMES[0])
-
-
-def _load_folder(folder: Path, canonical: Dict[str, str], exact: Dict[str, str]) -> Dict[str, Rule]:
-    if not folder.is_dir():
-        raise RuleError(str(folder), 0, "no such folder")
-    files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+def _load_folder(folder: str, canonical: Dict[str, str], exact: Dict[str, str]) -> Dict[str, Rule]:
+    if not os.path.isdir(folder):
+        raise RuleError(folder, 0, "no such folder")
+    files = rule_files(folder)
     if not files:
-        raise RuleError(str(folder), 0, "no rule files (*.yaml) here")
+        raise RuleError(folder, 0, "no rule files (*.yaml) here")
     rules: Dict[str, Rule] = {}
     taken: Set[str] = set()
     for path in files:
         with _located(path) as top:
-            if path.name == NAMES:
+            if os.path.basename(path) == NAMES:
                 top.allow("canonical", "exact")
                 canonical.update(top.names("canonical"))
                 exact.update(top.names("exact"))
@@ -367,19 +362,19 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 @contextlib.contextmanager
-def _located(path: Path) -> Iterator["_Table"]:
+def _located(path: str) -> Iterator["_Table"]:
     """The content of a file; what is found wrong with it is given its line."""
     try:
-        text = path.read_text("utf-8")
+        text = Path(path).read_text("utf-8")
         yield _Table(yaml.load(text, _Loader), ())
     except (OSError, UnicodeDecodeError) as error:
-        raise RuleError(str(path), 0, f"cannot be read: {error}") from error
+        raise RuleError(path, 0, f"cannot be read: {error}") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
-        raise RuleError(str(path), mark.line + 1 if mark else 0, problem) from error
+        raise RuleError(path, mark.line + 1 if mark else 0, problem) from error
     except _Invalid as error:
-        raise RuleError(str(path), _line(text, error.where), str(error)) from error
+        raise RuleError(path, _line(text, error.where), str(error)) from error
 
 
 def _line(text: str, where: Where) -> int:

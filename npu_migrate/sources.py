@@ -53,6 +53,10 @@ class SourceError(Exception):
         return f"{self.place}: {self.message}; {self.remedy}"
 
 
+class TransientError(SourceError):
+    """An error that another run need not meet, although the file is the same."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One file of a run: a script, a notebook, or what says how scripts are started.
@@ -259,7 +263,9 @@ def parse(data: bytes, path: str) -> ast.Module:
         except SyntaxError as error:
             raise _unparsable(text, path, error) from error
         except (RecursionError, MemoryError) as error:
-            raise SourceError(path, "nested too deeply for Python to parse", _SIMPLIFY) from error
+            raise TransientError(
+                path, "nested too deeply for Python to parse", _SIMPLIFY
+            ) from error
         except ValueError as error:
             raise SourceError(path, f"cannot be parsed: {error}", _CORRECT) from error
 
@@ -397,13 +403,13 @@ _REMEDIES = (
 )
 
 
-def unusable(path: str, error: OSError, what: str = "read") -> SourceError:
+def unusable(path: str, error: OSError, what: str = "read") -> TransientError:
     """What an error of the operating system means for the file."""
     for kind, message, remedy in _REMEDIES:
         if isinstance(error, kind):
-            return SourceError(path, f"cannot be {what}: {message}", remedy)
+            return TransientError(path, f"cannot be {what}: {message}", remedy)
     reason = (error.strerror or str(error)).lower()
-    return SourceError(path, f"cannot be {what}: {reason}", "check the file and its disk")
+    return TransientError(path, f"cannot be {what}: {reason}", "check the file and its disk")
 
 
 def _no_scripts(path: str) -> SourceError:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, Mapping, Tuple
 
-from npu_migrate.sources import SourceError
+from npu_migrate.sources import SourceError, TransientError
 
 _DECODER = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -64,7 +64,7 @@ def _loaded(path: str, text: str) -> Dict[str, Any]:
         message = f"broken JSON: {error.msg}"
         raise SourceError(path, message, _CONVERT, error.lineno) from error
     except RecursionError as error:
-        raise SourceError(path, "its JSON is nested too deeply", _CONVERT) from error
+        raise TransientError(path, "its JSON is nested too deeply", _CONVERT) from error
     if isinstance(content, dict) and "worksheets" in content:
         raise SourceError(path, "a notebook of the old format 3", _CONVERT)
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):

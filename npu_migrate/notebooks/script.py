@@ -92,4 +92,4 @@ def _check(path: str, code: Code, python: Python) -> None:
         raise SourceError(path, message, "write the character anew", 0, code.number) from error
     except SourceError as error:
         line = python.lines[min(error.line, len(python.lines)) - 1] if error.line else 0
-        raise SourceError(path, error.message, error.remedy, line, code.number) from error
+        raise type(error)(path, error.message, error.remedy, line, code.number) from error

@@ -1,15 +1,15 @@
 """The run for people: what was done, what is left for them and how to do it, and a summary."""
 
-from typing import Iterator, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple
 
 from npu_migrate.plan import Finding, Status
 from npu_migrate.reports import TO_MIGRATE, Run
 from npu_migrate.reports.style import Paint, plain
 from npu_migrate.reports.visible import visible_line
-from npu_migrate.rules import Rules
 from npu_migrate.sources import SourceError
 
-QUIET, NORMAL, VERBOSE = -1, 0, 1
+if TYPE_CHECKING:
+    from npu_migrate.rules import Rules
 
 _STYLES = {
     Status.MIGRATED: "green",
@@ -19,9 +19,11 @@ _STYLES = {
 }
 
 
-def render(run: Run, rules: Rules, verbosity: int = NORMAL, paint: Paint = plain) -> str:
-    """One line a finding; with ``VERBOSE`` also why, and where the vendor says so."""
-    return "".join(f"{line}\n" for line in _lines(run, rules, verbosity, paint))
+def render(
+    run: Run, quiet: bool = False, rules: "Optional[Rules]" = None, paint: Paint = plain
+) -> str:
+    """One line a finding; where ``rules`` are given also why, and where the vendor says so."""
+    return "".join(f"{line}\n" for line in _lines(run, quiet, rules, paint))
 
 
 def render_error(error: SourceError, paint: Paint = plain) -> str:
@@ -29,17 +31,17 @@ def render_error(error: SourceError, paint: Paint = plain) -> str:
     return f"{place}: {kind}: {_one_line(error.message)}; {_one_line(error.remedy)}"
 
 
-def _lines(run: Run, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
-    if verbosity > QUIET and run.findings:
+def _lines(run: Run, quiet: bool, rules: "Optional[Rules]", paint: Paint) -> Iterator[str]:
+    if run.findings and not quiet:
         for number, (title, findings) in enumerate(_parts(run)):
             if number:
                 yield ""
             if title:
                 yield paint(title, "bold")
             for finding in findings:
-                yield from _finding(finding, rules, verbosity, paint)
+                yield from _finding(finding, rules, paint)
         yield ""
-    if verbosity > QUIET and run.skipped:
+    if run.skipped and not quiet:
         yield from (f"{visible_line(path)}: skipped: {reason}" for path, reason in run.skipped)
         yield ""
     yield _summary(run)
@@ -55,15 +57,15 @@ def _parts(run: Run) -> Sequence[Tuple[str, Tuple[Finding, ...]]]:
     return [(title, findings) for title, findings in parts if findings]
 
 
-def _finding(finding: Finding, rules: Rules, verbosity: int, paint: Paint) -> Iterator[str]:
+def _finding(finding: Finding, rules: "Optional[Rules]", paint: Paint) -> Iterator[str]:
     code = paint(finding.code, _STYLES[finding.status])
     place = paint(visible_line(finding.place), "bold")
     assumed = " (assumed)" if finding.assumed else ""
     yield f"{place} {code} {_one_line(finding.message)}{assumed}"
     if finding.remedy:
         yield f"    {_one_line(finding.remedy)}"
-    rule = rules.by_code.get(finding.code)
-    if rule and verbosity >= VERBOSE:
+    rule = rules.by_code.get(finding.code) if rules else None
+    if rule:
         yield f"    why: {_one_line(rule.reason)}"
         if rule.documentation:
             yield f"    see: {rule.documentation}"

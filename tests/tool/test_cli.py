@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from npu_migrate import __version__, cli, engine, rules, sources
+from npu_migrate import __version__, cli, engine, rule_files, sources
 from npu_migrate.options import Options
 from npu_migrate.reports.explain import in_words
 from npu_migrate.rules import load
@@ -321,8 +321,8 @@ def test_a_folder_with_nothing_but_a_link_that_leads_round(run, folder):
 
 def test_a_read_only_file(public, ordinary_user, run, monkeypatch):
     rules_home = public / "rules"  # the checkout may lie in a folder that is closed to others
-    shutil.copytree(str(rules._shipped()), str(rules_home))
-    monkeypatch.setattr(rules, "_HOMES", (rules_home,))
+    shutil.copytree(rule_files.shipped_rules(), str(rules_home))
+    monkeypatch.setattr(rule_files, "_HOMES", (str(rules_home),))
     scripts = public / "scripts"
     scripts.mkdir()
     monkeypatch.chdir(scripts)
@@ -524,7 +524,7 @@ def test_starting_is_cheap():
 def test_colour_and_progress_on_a_terminal_only(make, folder):
     pty = pytest.importorskip("pty")
     make(**{f"m{number}": CLEAN for number in range(40)}, bad=b"x = (\n")
-    command = [sys.executable, "-m", "npu_migrate", "--check", "."]
+    command = [sys.executable, "-m", "npu_migrate", "--check", "--no-cache", "."]
     plain = subprocess.run(command, capture_output=True)
     assert b"\x1b" not in plain.stdout + plain.stderr
 

@@ -1,0 +1,1 @@
+"""Remembers what checks found: the same check of the same files need not look at them again."""
