@@ -510,13 +510,13 @@ def _results(request: Request, sources: "Sequence[Source]", rules: LazyRules) ->
     )
     folder = _cache_folder(request)
     if not folder:
-        return _worked_out(request, sources, rules(), options)
+        return _worked_out(request, sources, near, rules(), options)
     from npu_migrate.cache.checks import Check
 
-    check = Check(folder, sources, options, request.rules)
+    check = Check(folder, sources, near, options, request.rules)
     results = check.recall()
     if results is None:
-        results = _worked_out(request, sources, rules(), options)
+        results = _worked_out(request, sources, near, rules(), options)
         check.remember(results)
     return results
 
@@ -533,7 +533,11 @@ def _cache_folder(request: Request) -> str:
 
 
 def _worked_out(
-    request: Request, sources: "Sequence[Source]", rules: "Rules", options: "Options"
+    request: Request,
+    sources: "Sequence[Source]",
+    near: "Sequence[Source]",
+    rules: "Rules",
+    options: "Options",
 ) -> "List[FileResult]":
     from npu_migrate.engine import migrate
 

@@ -11,14 +11,23 @@ from npu_migrate.sources import Source, SourceError
 
 
 class Check:
-    """One check, of certain files, of which a cache may know the results already."""
+    """One check, of certain files, of which a cache may know the results already.
+
+    ``beside`` are files that are only read, and ``rules`` folders of rules beside the shipped ones.
+    """
 
     def __init__(
-        self, folder: str, sources: Sequence[Source], options: Options, rules: Sequence[str]
+        self,
+        folder: str,
+        sources: Sequence[Source],
+        beside: Sequence[Source],
+        options: Options,
+        rules: Sequence[str],
     ) -> None:
         self._folder = Folder(folder)
-        self._sources = sources
-        self._paths = [source.path for source in sources]
+        self._sources = (*sources, *beside)
+        self._paths = [source.path for source in self._sources]
+        self._checked = len(sources)
         self._options = options
         self._rules = rules
         self._key = ""
@@ -31,7 +40,7 @@ class Check:
         if known is None:
             return None
         try:
-            return entry.read(known, self._paths, texts)
+            return entry.read(known, self._paths[: self._checked], texts)
         except ValueError:
             return None
 
@@ -52,6 +61,6 @@ class Check:
         if len(texts) < len(self._paths):
             return ""
         try:
-            return run_key(self._paths, texts, self._options, self._rules)
+            return run_key(self._paths, texts, self._checked, self._options, self._rules)
         except OSError:
             return ""

@@ -21,9 +21,16 @@ _OF_NO_EFFECT = ("jobs",)
 
 
 def run_key(
-    paths: Sequence[str], texts: Sequence[bytes], options: Options, rules: Sequence[str]
+    paths: Sequence[str],
+    texts: Sequence[bytes],
+    checked: int,
+    options: Options,
+    rules: Sequence[str],
 ) -> str:
-    """The key of a check of files by the shipped rules and those in the folders ``rules``."""
+    """The key of a check of the first ``checked`` files, beside which the others are read.
+
+    It is made by the shipped rules and those in the folders ``rules``.
+    """
     asked = {
         "tool": _digests(sorted(_modules(_PACKAGE))),
         "python": [sys.version, sys.getrecursionlimit()],
@@ -35,6 +42,7 @@ def run_key(
         "rules": [_digests(rule_files(folder)) for folder in (shipped_rules(), *rules)],
         "folder": os.getcwd(),
         "root": Layout(paths).root,
+        "checked": checked,
         "files": [(path, _digest(text)) for path, text in zip(paths, texts)],
     }
     return _digest(json.dumps(asked).encode("ascii"))

@@ -142,6 +142,17 @@ def test_other_files_are_another_check(project, check):
     assert check("train.py", "library.py")[1]
 
 
+def test_what_runs_with_a_file_is_part_of_its_check(project, check):
+    check("train.py")
+    assert not check("train.py")[1]
+    (project / "library.py").write_text(
+        "import horovod.tensorflow as hvd\n\ndef make():\n    pass\n"
+    )
+    assert check("train.py")[1]
+    assert check("train.py", "library.py")[1]
+    assert not check("train.py")[1]
+
+
 def test_a_package_that_begins_further_up_is_another_check(folder, check):
     (folder / "inner").mkdir()
     (folder / "inner" / "train.py").write_text(SCRIPT)
