@@ -126,6 +126,18 @@ def test_without_a_session_a_person_must_set_it():
     assert outcome.left == [(2, "NPU132")]
 
 
+def test_a_configuration_that_no_estimator_here_gets_carries_nothing():
+    outcome = migrate("""
+        import os
+        import tensorflow as tf
+        from models import make_estimator
+
+        os.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'
+        make_estimator(tf.estimator.RunConfig(model_dir='x'))
+        """)
+    assert (6, "NPU132") in outcome.left
+
+
 def test_a_rewrite_that_trains_nothing_goes_with_its_loss_scale():
     text = with_tf(
         f"""\

@@ -61,12 +61,12 @@ SERVER = TRAIN + "Server"
 
 
 def configures(index: Index) -> bool:
-    """Whether a file makes sessions, an Estimator or its configuration."""
+    """Whether a file makes sessions or an Estimator, or a configuration of the NPU for one."""
     return any(
         name in MAKERS
         or name in CONFIG_AT
         or name == MONITORED
-        or name.endswith((".RunConfig", ".NPURunConfig", ".npu_run_config_init"))
+        or name.endswith((".NPURunConfig", ".npu_run_config_init"))
         for call in index.calls
         for name in index.resolve(call.func).names
     ) or any(
