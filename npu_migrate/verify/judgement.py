@@ -110,6 +110,8 @@ def _left(migration: Migration) -> Iterator[str]:
 
 def _cautions(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
     """What limits the answer, in sentences."""
+    if not comparison.steps:
+        return
     for compared in comparison.quantities:
         until = compared.repeatable_until
         if until is not None:

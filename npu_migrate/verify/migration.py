@@ -7,7 +7,7 @@ work, or anybody's: where it departs from what npu-migrate writes is where to lo
 import difflib
 import os
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Sequence, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from npu_migrate.plan import Finding, Status
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
@@ -39,7 +39,7 @@ _CONCERNED: Dict[Quantity, Tuple[str, ...]] = {
 }
 """Quantity -> starts of the codes of rules that may change it, the likeliest first."""
 
-_WRONG_ON_NPU = ("NPU119", "NPU123", "NPU124", "NPU209", "NPU210", "NPU211")
+_WRONG_ON_NPU = ("NPU112", "NPU113", "NPU119", "NPU123", "NPU124", "NPU209", "NPU210", "NPU211")
 """Rules whose findings in a migrated script say that it trains wrongly on the NPU."""
 _WRONG = ("NPU116", "NPU117", "NPU120", "NPU128", "NPU129", "NPU130", "NPU306", "NPU309", "NPU311")
 """Rules whose findings say that it trains wrongly anywhere, so the original may have them too."""
@@ -78,19 +78,21 @@ class MigratedFile:
 
     @property
     def departures(self) -> List[Departure]:
-        """Where the counterpart is not what npu-migrate writes; layout aside."""
-        ours, theirs = (_lines(data, self.path) for data in (self.ours, self.after))
-        keys = [[" ".join(line.split()) for line in lines] for lines in (ours, theirs)]
-        matcher = difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=False)
+        """Where the counterpart is not what npu-migrate writes; layout and imports aside."""
+        ours, theirs = (
+            [_compared(line) for line in _lines(data, self.path)]
+            for data in (self.ours, self.after)
+        )
+        matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
         return [
             Departure(
                 self.migrated_path,
                 there + 1,
-                " ".join(" ".join(keys[1][there:there_end]).split()),
-                " ".join(" ".join(keys[0][here:here_end]).split()),
+                _joined(theirs[there:there_end]),
+                _joined(ours[here:here_end]),
             )
             for kind, here, here_end, there, there_end in matcher.get_opcodes()
-            if kind != "equal" and any(keys[0][here:here_end] + keys[1][there:there_end])
+            if kind != "equal" and any(ours[here:here_end] + theirs[there:there_end])
         ]
 
     @property
@@ -110,6 +112,16 @@ def _at(hunk: Hunk, lines: Set[int]) -> Iterator[Finding]:
         if row.right in lines:
             above = [finding for finding in hunk.findings if finding.line <= left]
             yield max(above or hunk.findings[:1], key=lambda finding: finding.line)
+
+
+def _compared(line: str) -> str:
+    """What of a line is compared: its words, and nothing of comments and imports."""
+    words = " ".join(line.split())
+    return "" if words.startswith(("#", "import ", "from ")) else words
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return " ".join(filter(None, lines))
 
 
 def _lines(data: bytes, path: str) -> List[str]:
@@ -135,7 +147,7 @@ class Migration:
         departing = [finding for file in self.files for finding in file.departing]
         starts = _FORWARD if quantity == LOSS and step == 1 else _CONCERNED[quantity]
         findings = [finding for file in self.files for finding in file.findings]
-        chosen = [f for f in findings if f in departing or _rank(f.code, starts) < len(starts)]
+        chosen = [found for found in findings if _rank(found.code, starts) < len(starts)]
         return sorted(
             chosen, key=lambda f: (f not in departing, _rank(f.code, starts), f.path, f.line)
         )

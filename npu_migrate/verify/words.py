@@ -5,8 +5,9 @@ import re
 from typing import Iterator, List, Optional, Sequence
 
 from npu_migrate.verify.comparison import Comparison, Difference
+from npu_migrate.verify.outcome import FailureKind
 from npu_migrate.verify.quantities import APPLIED, WEIGHTS, Quantity, Value
-from npu_migrate.verify.verdict import Answer, Verdict
+from npu_migrate.verify.verdict import Answer, Failed, Verdict
 
 
 def paragraph(answer: Answer, verdict: Verdict) -> str:
@@ -67,7 +68,7 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
     comparison = verdict.comparison
     if verdict.failures:
         for failed in verdict.failures:
-            yield f"No answer. The run of the {failed.run}: {_failure(failed.failure.message)}"
+            yield f"No answer. The run of the {failed.run}: {_failure(failed)}"
         if comparison.first is not None:
             first = comparison.first
             yield f"Before that the trainings differ {_place(first, comparison)}: {_values(first)}."
@@ -82,11 +83,17 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
         yield f"{finding.place}: {finding.message}."
 
 
-def _failure(message: str) -> str:
-    message = _RUN.sub("", message)
+def _failure(failed: Failed) -> str:
+    """What a run failed with, and the exception that it printed last."""
+    message = _RUN.sub("", failed.failure.message)
+    if failed.failure.kind is FailureKind.CRASHED:
+        raised = [line for line in failed.tail if _EXCEPTION.match(line)]
+        message += f": {raised[-1][:_LONGEST]}" if raised else ""
     return message if message.endswith((".", "!", "?")) else f"{message}."
 
 
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt): ")
+_LONGEST = 300
 _RUN = re.compile(r"^(original|repeated|migrated): ")
 _SENTENCES = {
     Answer.SAME: _same,

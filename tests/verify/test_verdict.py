@@ -176,7 +176,7 @@ def test_failed_run():
     found = judge(experiment(migrated=failed))
     assert found.answer is Answer.UNKNOWN and found.answer.exit_code == 2
     assert (
-        "The run of the migrated script: it failed after 4 steps, with exit code 1."
+        "The run of the migrated script: it failed after 4 steps, with exit code 1: ValueError: x."
         in found.paragraph
     )
     assert "4 steps before that are the same" in found.paragraph

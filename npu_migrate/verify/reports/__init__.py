@@ -20,12 +20,13 @@ class Verification:
     verdict: Verdict
 
 
+_COPY = re.compile(r"[^\s\"']*/npu-verify-[^/]+/(?:original|repeated|migrated)/[^/]+/")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def without_escapes(line: str) -> str:
-    """A line of output without colours."""
-    return _ESCAPES.sub("", line)
+def readable(line: str) -> str:
+    """A line of output without colours, and with paths as they are outside of the working copy."""
+    return _COPY.sub("", _ESCAPES.sub("", line))
 
 
 def command_of(program: Program) -> str:

@@ -4,7 +4,7 @@ from typing import IO, Iterator, List, Tuple
 
 from npu_migrate.plan import Finding
 from npu_migrate.reports.visible import visible_line
-from npu_migrate.verify.reports import Verification, without_escapes
+from npu_migrate.verify.reports import Verification, readable
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, rows
 from npu_migrate.verify.verdict import Answer, Verdict
 
@@ -18,6 +18,8 @@ _STYLES = {
 _MARKS = {"same": "green", "differs": "red", "left out": "dim"}
 _MOST = 5
 """Findings that are named; the page has all."""
+_LONGEST = 120
+"""Characters of code that are shown."""
 _TAIL = 15
 """Lines of a failed run that are shown."""
 
@@ -64,48 +66,48 @@ def _table(verdict: Verdict) -> object:
     return table
 
 
-def _sections(verdict: Verdict) -> Iterator[Tuple[str, List[str]]]:
+_Section = Tuple[str, List[str]]
+
+
+def _sections(verdict: Verdict) -> Iterator[_Section]:
+    """What there is besides the table: title and lines."""
     for failed in verdict.failures:
-        if failed.tail:
-            yield (
-                f"Last lines of the {failed.run}:",
-                [without_escapes(line) for line in failed.tail[-_TAIL:]],
-            )
-    if verdict.departures:
-        yield (
-            "Where the migrated script is not what npu-migrate writes:",
-            [
-                f"{departure.path}:{departure.line}: {departure.text or '(nothing)'}"
-                f"  (npu-migrate: {departure.ours or 'nothing'})"
-                for departure in verdict.departures
-            ],
-        )
-    if verdict.wrong:
-        yield "What npu-migrate finds in the migrated script:", _named(verdict.wrong)
-    if verdict.concerned:
-        yield "What was migrated and concerns this:", _named(verdict.concerned)
-    known = [known for known in verdict.known if not known.explains]
-    if known:
-        yield (
-            "Known differences of this migration, which do not explain it:"
-            if (verdict.answer is Answer.DIFFERENT)
-            else "Known differences of this migration:",
-            [f"{each.title}. {each.explanation}" for each in known],
-        )
-    faults = [fault for fault in verdict.faults if fault.is_original]
-    if faults:
-        yield (
+        tail = [readable(line) for line in failed.tail[-_TAIL:]]
+        yield f"Last lines of the {failed.run}:", tail or ["(none)"]
+    for title, lines in (
+        ("Where the migrated script is not what npu-migrate writes:", _departures(verdict)),
+        ("What npu-migrate finds in the migrated script:", _named(verdict.wrong)),
+        ("What was migrated and concerns this:", _named(verdict.concerned)),
+        (
+            "Known differences of this migration, not what is seen first here:",
+            [f"{each.title}. {each.explanation}" for each in verdict.known if not each.explains],
+        ),
+        (
             "Faults that the original has too:",
-            [f"{fault.title} ({fault.detail}). {fault.consequence}" for fault in faults],
-        )
-    if verdict.cautions:
-        yield "Mind:", list(verdict.cautions)
+            [f"{f.title} ({f.detail}). {f.consequence}" for f in verdict.faults if f.is_original],
+        ),
+        ("Mind:", list(verdict.cautions)),
+    ):
+        if lines:
+            yield title, lines
+
+
+def _departures(verdict: Verdict) -> List[str]:
+    return [
+        f"{departure.path}:{departure.line}: {_short(departure.text) or '(nothing)'}"
+        f"  (npu-migrate: {_short(departure.ours) or 'nothing'})"
+        for departure in verdict.departures
+    ]
 
 
 def _named(findings: Tuple[Finding, ...]) -> List[str]:
     lines = [f"{f.place} {f.code} {_start(f.message)}" for f in findings[:_MOST]]
     left = len(findings) - _MOST
     return [*lines, f"and {left} more"] if left > 0 else lines
+
+
+def _short(code: str) -> str:
+    return code if len(code) <= _LONGEST else f"{code[:_LONGEST]} ..."
 
 
 def _start(message: str) -> str:

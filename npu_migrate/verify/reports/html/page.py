@@ -16,7 +16,7 @@ from npu_migrate.verify.outcome import Outcome
 from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.quantities import QUANTITIES, Ruler
 from npu_migrate.verify.recording import Recording, Step
-from npu_migrate.verify.reports import Verification, command_of, without_escapes
+from npu_migrate.verify.reports import Verification, command_of, readable
 from npu_migrate.verify.reports.html.curves import DRAWN, Curves, curves, position
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, Row, rows
 from npu_migrate.verify.verdict import Answer, Verdict
@@ -112,7 +112,7 @@ def page_of(verification: Verification) -> Page:
         first_step=first.step if first is not None else 1,
         changes=tuple(_changes(verification)),
         failures=tuple(
-            (failed.run, "\n".join(visible(without_escapes(line)) for line in failed.tail))
+            (failed.run, "\n".join(visible(readable(line)) for line in failed.tail))
             for failed in verdict.failures
         ),
         setting=tuple(_setting(verification)),

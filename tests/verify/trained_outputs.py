@@ -1,0 +1,185 @@
+"""Small trainings, and bad migrations of them that only show when they train."""
+
+from textwrap import dedent, indent
+from typing import NamedTuple
+
+START = '''\
+import sys
+
+import numpy as np
+import tensorflow as tf
+{imports}
+
+class Decay(tf.train.Optimizer):
+    """Leaves the step to others."""
+
+    def __init__(self, rate):
+        super(Decay, self).__init__(False, "Decay")
+        self.rate = rate
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        updates = [v.assign_sub(self.rate * g) for g, v in grads_and_vars]
+        return tf.group(*updates, name=name)
+
+
+class MovingDecay(Decay):
+    """Moves the step itself."""
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        updates = [v.assign_sub(self.rate * g) for g, v in grads_and_vars]
+        with tf.control_dependencies(updates):
+            return tf.group(global_step.assign_add(1), name=name)
+
+
+def build(loss, gs):
+{build}
+
+def main():
+    x = tf.placeholder(tf.float32, [None, 3])
+    y = tf.placeholder(tf.float32, [None, 1])
+    predicted = tf.layers.dense(tf.layers.dense(x, 4, tf.nn.tanh), 1)
+    loss = tf.losses.mean_squared_error(y, predicted)
+    train = build(loss, tf.train.get_or_create_global_step())
+    random = np.random.RandomState(7)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(6):
+            batch = random.rand(8, 3)
+            session.run([train, loss], {{x: batch, y: batch.sum(1, keepdims=True)}})
+
+
+main()
+'''
+CONTRIB = "mp = tf.contrib.mixed_precision\n"
+BRIDGE = """\
+from npu_bridge.estimator.npu.npu_loss_scale_manager import ExponentialUpdateLossScaleManager
+from npu_bridge.estimator.npu.npu_loss_scale_manager import FixedLossScaleManager
+from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
+"""
+
+
+class Pair(NamedTuple):
+    """What `build` is before and after a migration."""
+
+    original: str
+    migrated: str
+
+    def write(self, folder):
+        """The two scripts, written to a folder."""
+        scripts = []
+        for name, imports, build in zip(self._fields, (CONTRIB, BRIDGE), self):
+            script = folder / f"{name}.py"
+            body = indent(dedent(build), "    ")
+            script.write_text(START.format(imports=imports, build=body))
+            scripts.append(str(script))
+        return scripts
+
+
+ADAM = "tf.train.AdamOptimizer(0.01)"
+SCALED = """
+manager = mp.ExponentialUpdateLossScaleManager(64, 2, 1, decr_ratio=0.5)
+opt = mp.LossScaleOptimizer({}, manager)
+return opt.minimize(loss, gs)
+"""
+EXPERIMENTAL = """
+scale = tf.train.experimental.{}
+opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(tf.train.AdamOptimizer(0.01), scale)
+return opt.minimize(loss, gs)
+"""
+NPU_SCALED = """
+manager = {}
+opt = NPULossScaleOptimizer(tf.train.AdamOptimizer(0.01), manager)
+return opt.minimize(loss, gs)
+"""
+STEP_BY_CLASS = """
+opt = Decay(0.1)
+{}
+train = opt.apply_gradients(opt.compute_gradients(loss), global_step=gs)
+if isinstance(opt, Decay):
+    train = tf.group(train, gs.assign(gs + 1))
+return train
+"""
+FINITE_STEP = """
+opt = {}
+pairs = opt.compute_gradients(loss)
+finite = tf.reduce_all([tf.reduce_all(tf.is_finite(g)) for g, _ in pairs])
+train = opt.apply_gradients(pairs)
+return tf.group(train, gs.assign(tf.cond(finite, lambda: gs + 1, lambda: gs)))
+"""
+MICRO_BATCHES = """
+opt = {opt}
+kept, pairs = [], opt.compute_gradients(loss)
+for g, v in pairs:
+    kept.append(tf.Variable(tf.zeros(v.shape), trainable=False))
+with tf.control_dependencies([k.assign_add(g) for k, (g, _) in zip(kept, pairs)]):
+    def apply():
+        update = opt.apply_gradients([(k.read_value(), v) for k, (_, v) in zip(kept, pairs)]{step})
+        with tf.control_dependencies([update]):
+            return tf.group(*[k.assign(tf.zeros(k.shape)) for k in kept])
+    update = tf.cond(tf.equal(gs % 2, 1), apply, tf.no_op)
+{after}
+"""
+EMBEDDED = """
+table = tf.get_variable("table", [3, 2], initializer=tf.ones_initializer())
+rows = tf.nn.embedding_lookup(table, [tf.cast(gs, tf.int32) % 3])
+opt = tf.train.MomentumOptimizer(0.1, 0.9)
+opt = {}
+return opt.minimize(loss + tf.reduce_sum(rows), gs)
+"""
+CONTRIB_FIXED = "mp.LossScaleOptimizer({}, mp.FixedLossScaleManager(8))"
+NPU_FIXED = "NPULossScaleOptimizer({}, FixedLossScaleManager(8))"
+EXPERIMENTAL_FIXED = "tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, 8.)"
+
+PAIRS = {
+    "step by isinstance": Pair(
+        STEP_BY_CLASS.format(""),
+        STEP_BY_CLASS.format("opt = " + NPU_FIXED.format("opt")),
+    ),
+    "scale mapped by defaults": Pair(
+        EXPERIMENTAL.format("DynamicLossScale(64, 100)"),
+        NPU_SCALED.format("ExponentialUpdateLossScaleManager(64, 100)"),
+    ),
+    "stricter fixed scale": Pair(
+        EXPERIMENTAL.format("FixedLossScale(8)"), NPU_SCALED.format("FixedLossScaleManager(8)")
+    ),
+    "sparse gradients": Pair(
+        EMBEDDED.format(EXPERIMENTAL_FIXED), EMBEDDED.format(NPU_FIXED.format("opt"))
+    ),
+    "step by a blind finite check": Pair(
+        FINITE_STEP.format(CONTRIB_FIXED.format(ADAM)), FINITE_STEP.format(NPU_FIXED.format(ADAM))
+    ),
+    "step counts micro batches": Pair(
+        MICRO_BATCHES.format(
+            opt=CONTRIB_FIXED.format(ADAM),
+            step="",
+            after="with tf.control_dependencies([update]):\n    return tf.group(gs.assign(gs + 1))",
+        ),
+        MICRO_BATCHES.format(opt=NPU_FIXED.format(ADAM), step=", gs", after="return update"),
+    ),
+    "caller hands no step": Pair(
+        STEP_BY_CLASS.format(""),
+        "opt = "
+        + NPU_FIXED.format("MovingDecay(0.1)")
+        + "\nreturn opt.apply_gradients(opt.compute_gradients(loss))",
+    ),
+    "operation wrapped": Pair(
+        SCALED.format(ADAM),
+        f"train = {ADAM}.minimize(loss, gs)\nreturn {NPU_FIXED.format('train')}",
+    ),
+    "manager under a flag": Pair(
+        f"return {ADAM}.minimize(loss, gs)",
+        f"""
+if "--mixed" in sys.argv:
+    manager = FixedLossScaleManager(8)
+return NPULossScaleOptimizer({ADAM}, manager).minimize(loss, gs)
+""",
+    ),
+    "manager in control dependencies": Pair(
+        f"return {ADAM}.minimize(loss, gs)",
+        f"""
+with tf.control_dependencies([tf.identity(loss)]):
+    manager = ExponentialUpdateLossScaleManager(8, 100)
+return NPULossScaleOptimizer({ADAM}, manager).minimize(loss, gs)
+""",
+    ),
+}
