@@ -20,6 +20,7 @@ def becomes(before, after):
     [
         "'/gpu:0'",
         "'/device:GPU:0'",
+        "'/device:XLA_GPU:0'",
         '"GPU:0"',
         "'/job:localhost/replica:0/task:0/device:GPU:0'",
         "'/gpu:%d' % rank",

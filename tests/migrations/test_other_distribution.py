@@ -241,3 +241,9 @@ def test_hand_migrated_strategy_passes():
     text = "from npu_bridge.estimator.npu import npu_strategy\n"
     outcome = untouched(text + LOOP.format("npu_strategy.NPUStrategy()"))
     assert outcome.findings == ()
+
+
+def test_a_session_on_a_server_is_left():
+    outcome = migrate(with_tf("sess = tf.Session('grpc://worker:2222')\n"))
+    assert outcome.left == [(2, "NPU220")]
+    assert "npu_config_proto" in migrate(with_tf("sess = tf.Session('')\n")).text

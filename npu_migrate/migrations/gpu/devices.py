@@ -33,7 +33,7 @@ COPIES = frozenset(
 )
 """What gives ``dataset.apply`` a function that moves elements to a device."""
 
-GPU = re.compile(r"(?:/(?:job|replica|task):[^/\s]*)*/?(?:device:)?gpu:\S*", re.IGNORECASE)
+GPU = re.compile(r"(?:/(?:job|replica|task):[^/\s]*)*/?(?:device:)?(?:xla_)?gpu:\S*", re.IGNORECASE)
 """The name of a GPU, or the start of one; what follows the colon may be computed."""
 
 OF_A_JOB = re.compile(r"/job:(?!localhost)", re.IGNORECASE)

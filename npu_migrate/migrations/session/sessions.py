@@ -10,7 +10,7 @@ from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.session import precision
 from npu_migrate.migrations.session.estimator_classes import CONFIG_AT
 from npu_migrate.migrations.session.npu_configs import NpuConfigs
-from npu_migrate.names import FUNCTIONS, Index, dotted, is_none
+from npu_migrate.names import FUNCTIONS, Index, dotted, is_none, literal
 from npu_migrate.plan import Argument, EditCall
 
 TRAIN = "tensorflow.train."
@@ -129,8 +129,13 @@ class Sessions:
 
     def _configure(self, call: ast.Call, maker: Maker, symbol: str, assumed: bool) -> None:
         """Let the configuration that a call takes be one of the NPU."""
-        if self._is_remote(argument(call, maker.target, "target", "master")):
+        target = argument(call, maker.target, "target", "master")
+        if self._is_remote(target):
             return  # a server of a cluster, which is reported
+        address = literal(target)
+        if isinstance(address, str) and "://" in address:
+            self.context.report("parameter-server-process", call, symbol=f"{symbol} at {address}")
+            return
         given = argument(call, maker.position, maker.keyword)
         if given is None and unpacks(call):
             self.context.report(
