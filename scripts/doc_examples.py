@@ -77,7 +77,7 @@ class Command:
 
     @property
     def needs_tensorflow(self) -> bool:
-        return self.words[0] == "npu-run"
+        return self.words[0] in ("npu-run", "npu-verify")
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,11 @@ def _run(words: List[str], last_status: int) -> Tuple[str, int]:
         return "".join(pathlib.Path(name).read_text(encoding="utf-8") for name in words[1:]), 0
     if words[0] == "npu-migrate":
         return _npu_migrate(words[1:])
+    if words[0] == "npu-verify":
+        return _npu_verify(words[1:])
     if words[0] == "npu-run":
         return _npu_run(words[1:])
-    raise ValueError(f"a page runs {words[0]}, which is none of npu-migrate, npu-run, cat, echo $?")
+    raise ValueError(f"a page runs {words[0]}, which is no command of ours, cat or echo $?")
 
 
 def _npu_migrate(arguments: List[str]) -> Tuple[str, int]:
@@ -216,6 +218,11 @@ def _npu_run(arguments: List[str]) -> Tuple[str, int]:
     if "-np" in arguments:
         lines.sort()  # ranks print as they come to it
     return "".join(lines) + (done.stderr if done.returncode else ""), done.returncode
+
+
+def _npu_verify(arguments: List[str]) -> Tuple[str, int]:
+    done = _python(["-m", "npu_migrate.verify.cli", *arguments])
+    return done.stdout + (done.stderr if done.returncode == 2 else ""), done.returncode
 
 
 @functools.lru_cache(maxsize=None)

@@ -20,6 +20,7 @@ from npu_migrate.launch import cli as launch_cli  # noqa: E402
 from npu_migrate.plan import Status  # noqa: E402
 from npu_migrate.reports.explain import in_words  # noqa: E402
 from npu_migrate.rules import HUNDREDS, Example, Rule, load  # noqa: E402
+from npu_migrate.verify import cli as verify_cli  # noqa: E402
 
 DOCS = ROOT / "docs"
 
@@ -199,7 +200,7 @@ def _prose(text: str) -> str:
 
 def _command_line() -> str:
     lines = [_GENERATED.format("options in cli.py"), "# Command line", "", *_npu_migrate(), ""]
-    return "\n".join(lines + list(_npu_run())) + "\n"
+    return "\n".join([*lines, *_npu_run(), "", *_npu_verify()]) + "\n"
 
 
 def _npu_migrate() -> Iterator[str]:
@@ -250,10 +251,27 @@ def _meaning(option: click.Option) -> str:
 
 
 def _npu_run() -> Iterator[str]:
-    parser = launch_cli._parser()
-    yield "## npu-run"
+    yield from _parsed(launch_cli._parser(), "npu-run [OPTIONS] SCRIPT [ARGS]...")
+    yield "Everything after `SCRIPT` belongs to the script."
     yield ""
-    yield "    npu-run [OPTIONS] SCRIPT [ARGS]..."
+    yield _ending(launch_cli._parser())
+
+
+def _npu_verify() -> Iterator[str]:
+    yield from _parsed(
+        verify_cli._parser(),
+        "npu-verify [OPTIONS] ORIGINAL MIGRATED [-- ARGS]",
+        "npu-verify [OPTIONS] --migrate ORIGINAL [-- ARGS]",
+    )
+    yield "What follows `--` goes to both scripts."
+    yield ""
+    yield _ending(verify_cli._parser())
+
+
+def _parsed(parser: argparse.ArgumentParser, *usages: str) -> Iterator[str]:
+    yield f"## {parser.prog}"
+    yield ""
+    yield from (f"    {usage}" for usage in usages)
     yield ""
     yield " ".join((parser.description or "").split())
     yield ""
@@ -265,9 +283,10 @@ def _npu_run() -> Iterator[str]:
             names = _code(action.option_strings, value)
             yield f"| {names} | {_cell(action.help or '')} |"
     yield ""
-    yield "Everything after `SCRIPT` belongs to the script."
-    yield ""
-    yield _sentence(" ".join((parser.epilog or "").split()))
+
+
+def _ending(parser: argparse.ArgumentParser) -> str:
+    return _sentence(" ".join((parser.epilog or "").split()))
 
 
 def _table(*heads: str) -> Iterator[str]:

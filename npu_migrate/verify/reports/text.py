@@ -1,5 +1,7 @@
 """The verdict for people at a terminal: a paragraph, a table, and where to look."""
 
+import io
+import re
 from typing import IO, Iterator, List, Tuple
 
 from npu_migrate.plan import Finding
@@ -18,7 +20,7 @@ _STYLES = {
 _MARKS = {"same": "green", "differs": "red", "left out": "dim"}
 _MOST = 5
 """Findings that are named; the page has all."""
-_LONGEST = 120
+_LONGEST = 160
 """Characters of code that are shown."""
 _TAIL = 15
 """Lines of a failed run that are shown."""
@@ -29,18 +31,25 @@ def write(verification: Verification, stream: IO[str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=stream, highlight=False, width=None if stream.isatty() else 100)
+    is_terminal = stream.isatty()
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=is_terminal,
+        width=None if is_terminal else 100,
+        highlight=False,
+    )
     verdict = verification.verdict
     console.print(Text(_headline(verdict), style=_STYLES[verdict.answer]))
     console.print(Text(visible_line(verdict.paragraph)))
     if verdict.comparison.steps:
-        console.print()
         console.print(_table(verdict))
     for title, lines in _sections(verdict):
-        console.print()
-        console.print(Text(title, style="bold"))
+        console.print(Text(f"\n{title}", style="bold"))
         for line in lines:
             console.print(Text(f"  {visible_line(line)}"), soft_wrap=True)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    stripped = "\n".join(line.rstrip() for line in printed.split("\n"))
+    stream.write(re.sub(r"\n{3,}", "\n\n", stripped).rstrip() + "\n")
 
 
 def _headline(verdict: Verdict) -> str:
