@@ -52,6 +52,7 @@ def _install(settings: Settings, rank: int, journal: Journal) -> None:
     from npu_migrate.verify.recorder.observer import Observer
     from npu_migrate.verify.recorder.optimizers import OptimizerWatch
     from npu_migrate.verify.recorder.sessions import watch_sessions
+    from npu_migrate.verify.recorder.step_order import StepOrder
 
     notes = Notes()
     observer = Observer(settings, rank, notes, journal)
@@ -60,7 +61,7 @@ def _install(settings: Settings, rank: int, journal: Journal) -> None:
     optimizers.install()
     injected = observer.injected if settings.overflows.steps else None
     watch_gradients(notes, optimizers.asked_loss, injected)
-    watch_sessions(observer, lambda graph: None)
+    watch_sessions(observer, StepOrder(notes, journal).settle)
 
 
 if __name__ == "__main__":

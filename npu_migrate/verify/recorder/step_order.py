@@ -1,0 +1,142 @@
+"""Puts the reads of the global step in the order that a script means, where it says none.
+
+A script that moves the step itself, beside the update, leaves open whether the update reads it
+before or after that. BERT's scripts do. What was built before the optimizer applies gradients, the
+learning rate, means the step of before; what an optimizer of the script's own builds while it
+applies them, a bias correction, counts from 1 and means the step of after.
+"""
+
+import threading
+import weakref
+from typing import Any, Iterator, List, Set
+
+import tensorflow.compat.v1 as tf
+
+from npu_migrate.verify.recorder.closure import closure
+from npu_migrate.verify.recorder.gradients import storage
+from npu_migrate.verify.recorder.journal import Journal
+from npu_migrate.verify.recorder.notes import Application, GraphNotes, Notes
+
+_ALIASES = ("Identity", "Switch", "RefSwitch", "RefIdentity", "Enter", "RefEnter")
+_WRITES = tuple(
+    kind + suffix for kind in ("Assign", "AssignAdd", "AssignSub") for suffix in ("", "VariableOp")
+)
+_BROADCASTS = ("HorovodBroadcast", "HcomBroadcast")
+
+
+class StepOrder:
+    """Adds control edges to graphs before their sessions see them.
+
+    Args:
+      notes: of what was seen while the graphs were built.
+      journal: learns which graphs left their order open.
+    """
+
+    def __init__(self, notes: Notes, journal: Journal):
+        self._notes = notes
+        self._journal = journal
+        self._lock = threading.Lock()
+        #: For each graph the number of operations that its sessions may have seen.
+        self._seen: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()
+
+    def settle(self, graph: Any) -> None:
+        """To be called before each run."""
+        with self._lock:
+            seen = self._seen.get(graph, 0)
+            if seen == graph._last_id:
+                return
+            self._seen[graph] = graph._last_id
+            notes = self._notes.of(graph)
+            for step in _global_steps(graph, notes):
+                for write in _own_writes(step, notes.applications):
+                    if write._id > seen:
+                        self._settle(step, write, notes.applications, seen)
+
+    def _settle(
+        self, step: Any, write: Any, applications: List[Application], seen: int
+    ) -> None:
+        updates = closure(one.done for one in applications if one.done is not None)
+        reads = [read for read in _reads(step) if read in updates]
+        within = [read for read in reads if _is_own(read, applications)]
+        ordered = [
+            *[read for read in reads if read not in within and _put_before(read, write)],
+            *[read for read in within if read._id > seen and _put_after(read, write)],
+        ]
+        if ordered:
+            names = ", ".join(read.name for read in ordered)
+            detail = f"{write.name} moves the step in no order with what reads it: {names}"
+            self._journal.fact("step_race", detail)
+
+
+def _put_before(read: Any, write: Any) -> bool:
+    if read in closure([write]) or write in closure([read]) or not _is_always_run(read):
+        return False
+    write._add_control_input(read)
+    return True
+
+
+def _put_after(read: Any, write: Any) -> bool:
+    if read in closure([write]) or write in closure([read]) or not _is_always_run(write):
+        return False
+    read._add_control_input(write)
+    return True
+
+
+def _is_always_run(operation: Any) -> bool:
+    return operation._get_control_flow_context() is None
+
+
+def _is_own(read: Any, applications: List[Application]) -> bool:
+    """Whether an optimizer of the script's own reads the step while it applies gradients."""
+    for one in applications:
+        if one.operations[0] < read._id <= one.operations[1]:
+            return not type(one.optimizer).__module__.startswith("tensorflow")
+    return False
+
+
+def _global_steps(graph: Any, notes: GraphNotes) -> List[Any]:
+    given = [one.global_step for one in notes.applications]
+    steps = [tf.train.get_global_step(graph), *given] if notes.applications else []
+    return list({step.name: step for step in steps if isinstance(step, tf.Variable)}.values())
+
+
+def _own_writes(step: Any, applications: List[Application]) -> Iterator[Any]:
+    """What moves the step from its value, outside of every optimizer."""
+    for operation in _consumers(step):
+        if operation.type not in _WRITES:
+            continue
+        if any(one.operations[0] < operation._id <= one.operations[1] for one in applications):
+            continue
+        value = closure([operation.inputs[1].op])
+        is_broadcast = any(other.type in _BROADCASTS for other in value)
+        moves = not operation.type.startswith("AssignV") and operation.type != "Assign"
+        if moves or (storage(step) in value and not is_broadcast):
+            yield operation
+
+
+def _reads(step: Any) -> List[Any]:
+    return [operation for operation in _consumers(step) if operation.type not in _WRITES]
+
+
+def _consumers(step: Any) -> List[Any]:
+    """The operations that get the variable, or what shares its memory."""
+    pending = [storage(step)]
+    found: List[Any] = []
+    seen: Set[Any] = set()
+    while pending:
+        for consumer in _users(pending.pop()):
+            if consumer in seen:
+                continue
+            seen.add(consumer)
+            if consumer.type in _ALIASES:
+                pending.append(consumer)
+            else:
+                found.append(consumer)
+    return found
+
+
+def _users(operation: Any) -> Iterator[Any]:
+    for output in operation.outputs:
+        yield from output.consumers()
+
+
