@@ -2,12 +2,13 @@
 
 import collections
 import os
+import re
 import subprocess
 import sys
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from npu_migrate.launch.horovod_job import launcher_command, line_handler
 from npu_migrate.launch.job import FirstFailure
@@ -19,6 +20,7 @@ from npu_migrate.verify.recording import Recording, read_recording
 
 _TAIL = 40
 _LONGEST_LINE = 500
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
 _END = '"kind": "end"'
 #: Seconds that a script gets to be gone after its last rank said that it had ended.
 _FAREWELL = 5.0
@@ -145,16 +147,17 @@ class RunningTrial:
         steps = max((len(recording.steps) for recording in recordings), default=0)
         first = self._first.get()
         exit_code = first.exit_code if first is not None else code
+        for recording in recordings:
+            for fact in recording.facts:
+                if fact.name == "recorder_error":
+                    message = f"{name}: npu-verify itself failed:\n{fact.detail}"
+                    return RunFailure(FailureKind.RECORDER, message, recording.rank)
         if exit_code:
             rank = first.rank if first is not None else 0
             who = f"rank {rank} of it" if self._trial.processes > 1 else "it"
             message = f"{name}: {who} failed after {steps} steps, with exit code {exit_code}"
+            message += _exception(self._tails[max(rank, 0)])
             return RunFailure(FailureKind.CRASHED, message, rank)
-        for recording in recordings:
-            for fact in recording.facts:
-                if fact.name == "recorder_error":
-                    message = f"{name}: the recorder failed:\n{fact.detail}"
-                    return RunFailure(FailureKind.RECORDER, message, recording.rank)
         if not steps:
             return RunFailure(
                 FailureKind.NO_STEPS, f"{name}: it ended without a step that computes gradients"
@@ -164,6 +167,12 @@ class RunningTrial:
             message = f"{name}: no loss was found ({details[0]}); name its tensor with --loss"
             return RunFailure(FailureKind.NO_LOSS, message)
         return None
+
+
+def _exception(lines: Iterable[str]) -> str:
+    """The exception that a script said last, to go on with a sentence."""
+    said = [line for line in lines if _EXCEPTION.match(line)]
+    return f": {said[-1]}" if said else ""
 
 
 def _read(path: str) -> Recording:

@@ -130,13 +130,14 @@ def _scaling(seen: Seen) -> Iterator[Fact]:
 
 def _unscaled(seen: Seen, application: Application, scale: Any) -> Iterator[Fact]:
     origin = storage(scale) if isinstance(scale, tf.Variable) else _origin(scale)
-    shapes = [gradient.shape.as_list() for gradient in application.gradients if gradient.shape]
+    gradients = [gradient.values for gradient in application.gradients]
+    shapes = [gradient.shape.as_list() for gradient in gradients if gradient.shape]
     scaled = descendants([origin], None, through=_accumulators(origin.graph, shapes))
-    missed = [gradient for gradient in application.gradients if gradient.op not in scaled]
+    missed = [gradient for gradient in gradients if gradient.op not in scaled]
     if missed:
         yield (
             "scaler_not_above_gradients",
-            f"{len(missed)} of {len(application.gradients)} gradients, such as {missed[0].name}, "
+            f"{len(missed)} of {len(gradients)} gradients, such as {missed[0].name}, "
             f"do not come from the scaled loss",
         )
 

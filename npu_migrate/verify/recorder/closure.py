@@ -1,6 +1,9 @@
-"""Which operations a run needs."""
+"""What operations need, and what they do."""
 
 from typing import Any, Iterable, Set
+
+_READS = ("ReadVariableOp", "VarHandleOp", "Variable", "VariableV2")
+_FED = ("Placeholder", "PlaceholderWithDefault")
 
 
 def closure(operations: Iterable[Any]) -> Set[Any]:
@@ -16,6 +19,13 @@ def closure(operations: Iterable[Any]) -> Set[Any]:
     return found
 
 
-def is_unconditional(tensor: Any) -> bool:
-    """Whether a tensor has a value in every run that needs its operation: not in a branch."""
-    return tensor.op._get_control_flow_context() is None
+def is_unconditional(operation: Any) -> bool:
+    """Whether an operation runs whenever it is needed: not only in a branch, or in a loop."""
+    return operation._get_control_flow_context() is None
+
+
+def may_join(operation: Any) -> bool:
+    """Whether a run may do an operation which it was not asked for, and nobody notices."""
+    if operation.type in _FED:
+        return False
+    return operation.type in _READS or not operation.op_def.is_stateful

@@ -9,11 +9,12 @@ from typing import Any, Counter
 import numpy as np
 import tensorflow.compat.v1 as tf
 from tensorflow.core.protobuf import config_pb2
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import session as tf_session
-from tensorflow.python.data.experimental.ops import optimization_options  # noqa: F401
 from tensorflow.python.data.ops import dataset_ops, readers
 from tensorflow.python.eager import context
 from tensorflow.python.framework import random_seed
+from tensorflow.python.training import supervisor
 
 _SEED = 20151109
 
@@ -31,6 +32,7 @@ def make_deterministic(rank: int) -> None:
     _seed_operations(seed)
     _use_one_thread()
     _order_datasets()
+    _leave_out_timed_summaries()
 
 
 def _seed_operations(seed: int) -> None:
@@ -72,6 +74,8 @@ def _use_one_thread() -> None:
             own.inter_op_parallelism_threads = 1
             own.intra_op_parallelism_threads = 1
             own.use_per_session_threads = True
+            # Fused operations round otherwise; the NPU's configuration switches fusing off.
+            own.graph_options.rewrite_options.remapping = RewriterConfig.OFF
             config = own
         construct(session, target, graph, config)
 
@@ -87,6 +91,11 @@ def _order_datasets() -> None:
         return [name for name in optimizations(options) if name != "make_sloppy"]
 
     dataset_ops.Options._static_optimizations = in_order
+
+
+def _leave_out_timed_summaries() -> None:
+    """Runs that a thread does now and then would draw random numbers and data between the steps."""
+    supervisor.SVSummaryThread.run_loop = lambda thread: None
 
 
 def _force(dataset: Any, position: int, name: str, value: Any) -> None:

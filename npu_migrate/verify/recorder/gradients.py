@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 from tensorflow.python.ops import gradients_util
 
-from npu_migrate.verify.recorder.closure import closure, is_unconditional
-from npu_migrate.verify.recorder.notes import GradientCall, Notes
+from npu_migrate.verify.recorder.closure import closure, is_unconditional, may_join
+from npu_migrate.verify.recorder.notes import Gradient, GradientCall, Notes
 
 
 def watch_gradients(
@@ -31,20 +31,23 @@ def watch_gradients(
         loss = asked_loss()
         if loss is None:
             loss = ys[0] if isinstance(ys, (list, tuple)) else ys
-        call = GradientCall(tf.convert_to_tensor(loss), tuple(numbers_of(gradients)))
-        _compute_first(call.loss, call.gradients)
+        numbers = tuple(one.values for one in gradients_of(gradients))
+        call = GradientCall(tf.convert_to_tensor(loss), numbers)
+        _compute_first(call.loss, numbers)
         notes.of(tf.get_default_graph()).gradient_calls.append(call)
         return gradients
 
     gradients_util._GradientsHelper = compute_and_note
 
 
-def numbers_of(gradients: Any) -> List[Any]:
-    """The tensors that hold the numbers of those gradients that are there."""
+def gradients_of(results: Iterable[Any]) -> List[Gradient]:
+    """Those gradients that are there, dense or sparse."""
     return [
-        gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-        for gradient in gradients
-        if gradient is not None
+        Gradient(result.values, result.indices)
+        if isinstance(result, tf.IndexedSlices)
+        else Gradient(result)
+        for result in results
+        if result is not None
     ]
 
 
@@ -53,11 +56,12 @@ def _compute_first(loss: Any, gradients: Iterable[Any]) -> None:
 
     The gradient of a sum, say, needs no sum.
     """
-    if not is_unconditional(loss):
-        return
     before = closure([loss.op])
+    alone = before - closure(gradient.op for gradient in gradients)
+    if not is_unconditional(loss.op) or not all(map(may_join, alone)):
+        return
     for gradient in gradients:
-        if gradient.op not in before and is_unconditional(gradient):
+        if gradient.op not in before and is_unconditional(gradient.op):
             gradient.op._add_control_input(loss.op)
 
 

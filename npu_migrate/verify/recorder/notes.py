@@ -4,15 +4,27 @@ import weakref
 from typing import Any, List, NamedTuple, Optional, Set, Tuple
 
 
+class Gradient(NamedTuple):
+    """Where the numbers of a gradient are.
+
+    Attributes:
+      values: a tensor.
+      rows: of a sparse gradient, which rows its values are; or None.
+    """
+
+    values: Any
+    rows: Optional[Any] = None
+
+
 class GradientCall(NamedTuple):
     """One call that computed gradients of trainable variables.
 
     Attributes:
-      loss: the tensor whose gradients the script asked for, before anything scaled it; or None.
+      loss: the tensor whose gradients the script asked for, before anything scaled it.
       gradients: tensors that hold the numbers of the results.
     """
 
-    loss: Optional[Any]
+    loss: Any
     gradients: Tuple[Any, ...]
 
 
@@ -22,24 +34,27 @@ class Application(NamedTuple):
     Attributes:
       optimizer: whose it was.
       around: optimizers whose `apply_gradients` led to it, outermost first.
-      gradients: tensors that hold the numbers of the gradients.
-      has_sparse: whether one of them is sparse.
+      gradients: those that are there.
       global_step: variable that the outermost call was given, or None.
       loss_scale: where the loss scale of an optimizer around can be read, or None.
       done: the operation that was returned, or None.
       created: names of variables that came into being in the call.
-      operations: numbers of the graph's first operation of the call, and of the first after it.
+      operations: numbers of the graph's last operations before and after the call.
     """
 
     optimizer: Any
     around: Tuple[Any, ...]
-    gradients: Tuple[Any, ...]
-    has_sparse: bool
+    gradients: Tuple[Gradient, ...]
     global_step: Optional[Any]
     loss_scale: Optional[Any]
     done: Optional[Any]
     created: Set[str]
     operations: Tuple[int, int]
+
+    def made(self, operation: Any) -> bool:
+        """Whether the call made an operation."""
+        first, last = self.operations
+        return bool(first < operation._id <= last)
 
 
 class GraphNotes:

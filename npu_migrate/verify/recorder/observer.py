@@ -10,7 +10,14 @@ import tensorflow.compat.v1 as tf
 
 from npu_migrate.verify.recorder.journal import Journal
 from npu_migrate.verify.recorder.notes import Notes
-from npu_migrate.verify.recorder.readings import Run, checksum, norm, read, scalar
+from npu_migrate.verify.recorder.readings import (
+    Run,
+    checksum,
+    norm,
+    norm_of_gradients,
+    read,
+    scalar,
+)
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.recorder.step_plan import StepPlan, plan_step
 from npu_migrate.verify.recording import Step
@@ -35,6 +42,8 @@ class Observer:
         self._journal = journal
         self._plans: weakref.WeakKeyDictionary[Any, _Plans] = weakref.WeakKeyDictionary()
         self._number = 0
+        #: Held for a step: those of several threads come one after the other.
+        self.one_at_a_time = threading.RLock()
         self._before: Optional[str] = None
 
     def injected(self) -> float:
@@ -69,8 +78,6 @@ class Observer:
             threading.Event().wait()  # the process that started this one ends it
 
     def _plan(self, graph: Any, fetched: Sequence[Any]) -> Optional[StepPlan]:
-        if all(isinstance(e, tf.Tensor) and e.dtype == tf.string for e in fetched):
-            return None  # a summary that some thread writes
         operations = [getattr(element, "op", element) for element in fetched]
         try:
             plan = plan_step(graph, self._notes.of(graph), operations, self._settings.loss)
@@ -98,7 +105,7 @@ class Observer:
             loss_scale=scalar(run, plan.loss_scale),
             learning_rate=rate,
             applied=checksum(values) != self._before,
-            gradient_norm=None if plan.gradients is None else norm(beside),
+            gradient_norm=norm_of_gradients(plan.gradients, beside),
             weights_norm=norm(weights),
             weights_checksum=checksum(weights),
         )

@@ -7,7 +7,7 @@ import tensorflow.compat.v1 as tf
 from tensorflow.python.keras.optimizer_v2 import optimizer_v2
 from tensorflow.python.training import optimizer as optimizer_v1
 
-from npu_migrate.verify.recorder.gradients import numbers_of
+from npu_migrate.verify.recorder.gradients import gradients_of
 from npu_migrate.verify.recorder.notes import Application, Notes
 from npu_migrate.verify.recorder.scalars import loss_scale_of
 
@@ -88,12 +88,10 @@ class OptimizerWatch:
                 self._global_steps.pop()
             if self._innermost:
                 self._innermost = False
-                gradients = [pair[0] for pair in pairs]
                 application = Application(
                     optimizer,
                     around,
-                    tuple(numbers_of(gradients)),
-                    any(isinstance(gradient, tf.IndexedSlices) for gradient in gradients),
+                    tuple(gradients_of(pair[0] for pair in pairs)),
                     next((step for step in steps if step is not None), None),
                     loss_scale_of(around),
                     getattr(done, "op", done),

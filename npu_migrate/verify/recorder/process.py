@@ -5,6 +5,7 @@
 
 import os
 import sys
+import traceback
 from typing import Any, List
 
 from npu_migrate.launch.environment import current_ranks
@@ -23,7 +24,11 @@ def main(argv: List[str]) -> int:
     journal = Journal(settings.recording(ranks.rank))
     journal.start(ranks.rank, ranks.size)
     _note_exit(journal)
-    _install(settings, ranks.rank, journal)
+    try:
+        _install(settings, ranks.rank, journal)
+    except Exception:
+        journal.fact("recorder_error", traceback.format_exc())
+        raise
     code = run_as_main(program) if settings.is_original else run_program(program)
     if code:
         sys.stdout.flush()
@@ -51,8 +56,8 @@ def _install(settings: Settings, rank: int, journal: Journal) -> None:
     from npu_migrate.verify.recorder.notes import Notes
     from npu_migrate.verify.recorder.observer import Observer
     from npu_migrate.verify.recorder.optimizers import OptimizerWatch
+    from npu_migrate.verify.recorder.order import Order
     from npu_migrate.verify.recorder.sessions import watch_sessions
-    from npu_migrate.verify.recorder.step_order import StepOrder
 
     notes = Notes()
     observer = Observer(settings, rank, notes, journal)
@@ -61,7 +66,7 @@ def _install(settings: Settings, rank: int, journal: Journal) -> None:
     optimizers.install()
     injected = observer.injected if settings.overflows.steps else None
     watch_gradients(notes, optimizers.asked_loss, injected)
-    watch_sessions(observer, StepOrder(notes, journal).settle)
+    watch_sessions(observer, Order(notes, journal).settle)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from npu_migrate.verify.recorder.notes import Gradient
+
 Run = Callable[[Any], Any]
 
 
@@ -32,6 +34,30 @@ def checksum(values: Sequence[Any]) -> str:
     for value in values:
         digest.update(np.ascontiguousarray(value).tobytes())
     return digest.hexdigest()
+
+
+def norm_of_gradients(
+    gradients: Optional[Sequence[Gradient]], values: Sequence[Any]
+) -> Optional[float]:
+    """The 2-norm of gradients; rows that a sparse one has several times are added up first.
+
+    Args:
+      gradients: dense or sparse; None if there are none to be had.
+      values: of their tensors, in order.
+    """
+    if gradients is None:
+        return None
+    remaining = iter(values)
+    dense = []
+    for gradient in gradients:
+        numbers = np.asarray(next(remaining), np.float64)
+        if gradient.rows is not None:
+            rows, positions = np.unique(next(remaining), return_inverse=True)
+            added = np.zeros((len(rows), *numbers.shape[1:]))
+            np.add.at(added, positions, numbers)
+            numbers = added
+        dense.append(numbers)
+    return norm(dense)
 
 
 def norm(values: Sequence[Any]) -> float:

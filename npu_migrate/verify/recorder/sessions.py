@@ -27,9 +27,10 @@ def watch_sessions(observer: Observer, before_run: Callable[[Any], None]) -> Non
         if plan is None:
             return _run(session, fetches, *args, **kwargs)
         read = _reader(session)
-        observer.start(plan, read)
-        results, beside = _run(session, [fetches, plan.beside], *args, **kwargs)
-        observer.finish(plan, read, beside)
+        with observer.one_at_a_time:
+            observer.start(plan, read)
+            results, beside = _run(session, [fetches, plan.beside], *args, **kwargs)
+            observer.finish(plan, read, beside)
         return results
 
     def make_callable(
@@ -66,9 +67,10 @@ class _ObservedCallable:
         self._plan = plan
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._observer.start(self._plan, self._read)
-        results = self._call(*args, **kwargs)
-        self._observer.finish(self._plan, self._read, results[self._own :])
+        with self._observer.one_at_a_time:
+            self._observer.start(self._plan, self._read)
+            results = self._call(*args, **kwargs)
+            self._observer.finish(self._plan, self._read, results[self._own :])
         return results[: self._own]
 
 

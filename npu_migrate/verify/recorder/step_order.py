@@ -6,16 +6,13 @@ learning rate, means the step of before; what an optimizer of the script's own b
 applies them, a bias correction, counts from 1 and means the step of after.
 """
 
-import threading
-import weakref
 from typing import Any, Iterator, List, Set
 
 import tensorflow.compat.v1 as tf
 
-from npu_migrate.verify.recorder.closure import closure
+from npu_migrate.verify.recorder.closure import closure, is_unconditional
 from npu_migrate.verify.recorder.gradients import storage
-from npu_migrate.verify.recorder.journal import Journal
-from npu_migrate.verify.recorder.notes import Application, GraphNotes, Notes
+from npu_migrate.verify.recorder.notes import Application, GraphNotes
 
 _ALIASES = ("Identity", "Switch", "RefSwitch", "RefIdentity", "Enter", "RefEnter")
 _WRITES = tuple(
@@ -24,72 +21,55 @@ _WRITES = tuple(
 _BROADCASTS = ("HorovodBroadcast", "HcomBroadcast")
 
 
-class StepOrder:
-    """Adds control edges to graphs before their sessions see them.
+def order_steps(graph: Any, notes: GraphNotes, seen: int) -> List[str]:
+    """Adds control edges between what moves the step and what reads it.
 
     Args:
-      notes: of what was seen while the graphs were built.
-      journal: learns which graphs left their order open.
+      graph: to which they are added.
+      notes: of the graph.
+      seen: how many operations sessions have seen, to which nothing can be added.
+
+    Returns:
+      For each operation that moves the step in no order, which it is and what reads it.
     """
+    races = []
+    for step in _global_steps(graph, notes):
+        for write in _own_writes(step, notes.applications):
+            ordered = _order(step, write, notes.applications, seen) if write._id > seen else []
+            if ordered:
+                names = ", ".join(read.name for read in ordered)
+                races.append(f"{write.name} moves the step in no order with what reads it: {names}")
+    return races
 
-    def __init__(self, notes: Notes, journal: Journal):
-        self._notes = notes
-        self._journal = journal
-        self._lock = threading.Lock()
-        #: For each graph the number of operations that its sessions may have seen.
-        self._seen: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()
 
-    def settle(self, graph: Any) -> None:
-        """To be called before each run."""
-        with self._lock:
-            seen = self._seen.get(graph, 0)
-            if seen == graph._last_id:
-                return
-            self._seen[graph] = graph._last_id
-            notes = self._notes.of(graph)
-            for step in _global_steps(graph, notes):
-                for write in _own_writes(step, notes.applications):
-                    if write._id > seen:
-                        self._settle(step, write, notes.applications, seen)
-
-    def _settle(
-        self, step: Any, write: Any, applications: List[Application], seen: int
-    ) -> None:
-        updates = closure(one.done for one in applications if one.done is not None)
-        reads = [read for read in _reads(step) if read in updates]
-        within = [read for read in reads if _is_own(read, applications)]
-        ordered = [
-            *[read for read in reads if read not in within and _put_before(read, write)],
-            *[read for read in within if read._id > seen and _put_after(read, write)],
-        ]
-        if ordered:
-            names = ", ".join(read.name for read in ordered)
-            detail = f"{write.name} moves the step in no order with what reads it: {names}"
-            self._journal.fact("step_race", detail)
+def _order(step: Any, write: Any, applications: List[Application], seen: int) -> List[Any]:
+    updates = closure(one.done for one in applications if one.done is not None)
+    reads = [read for read in _reads(step) if read in updates]
+    within = [read for read in reads if _is_own(read, applications)]
+    return [
+        *[read for read in reads if read not in within and _put_before(read, write)],
+        *[read for read in within if read._id > seen and _put_after(read, write)],
+    ]
 
 
 def _put_before(read: Any, write: Any) -> bool:
-    if read in closure([write]) or write in closure([read]) or not _is_always_run(read):
+    if read in closure([write]) or write in closure([read]) or not is_unconditional(read):
         return False
     write._add_control_input(read)
     return True
 
 
 def _put_after(read: Any, write: Any) -> bool:
-    if read in closure([write]) or write in closure([read]) or not _is_always_run(write):
+    if read in closure([write]) or write in closure([read]) or not is_unconditional(write):
         return False
     read._add_control_input(write)
     return True
 
 
-def _is_always_run(operation: Any) -> bool:
-    return operation._get_control_flow_context() is None
-
-
 def _is_own(read: Any, applications: List[Application]) -> bool:
     """Whether an optimizer of the script's own reads the step while it applies gradients."""
     for one in applications:
-        if one.operations[0] < read._id <= one.operations[1]:
+        if one.made(read):
             return not type(one.optimizer).__module__.startswith("tensorflow")
     return False
 
@@ -105,7 +85,7 @@ def _own_writes(step: Any, applications: List[Application]) -> Iterator[Any]:
     for operation in _consumers(step):
         if operation.type not in _WRITES:
             continue
-        if any(one.operations[0] < operation._id <= one.operations[1] for one in applications):
+        if any(one.made(operation) for one in applications):
             continue
         value = closure([operation.inputs[1].op])
         is_broadcast = any(other.type in _BROADCASTS for other in value)
@@ -138,5 +118,3 @@ def _consumers(step: Any) -> List[Any]:
 def _users(operation: Any) -> Iterator[Any]:
     for output in operation.outputs:
         yield from output.consumers()
-
-

@@ -4,10 +4,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import tensorflow.compat.v1 as tf
 
-from npu_migrate.launch.environment import current_ranks
-from npu_migrate.verify.recorder.audit import Seen, audit
 from npu_migrate.verify.recorder.closure import closure, is_unconditional
-from npu_migrate.verify.recorder.notes import Application, GraphNotes
+from npu_migrate.verify.recorder.notes import Application, Gradient, GraphNotes
 from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of
 
 
@@ -16,7 +14,7 @@ class StepPlan(NamedTuple):
 
     Attributes:
       loss: tensor to fetch in the run.
-      gradients: tensors to fetch in the run, or None if they cannot be had.
+      gradients: to fetch in the run, or None if they cannot be had.
       learning_rate: tensor to fetch in the run, variable to read after it, or number.
       global_step, loss_scale: variable to read after the run, or number.
       weights: trainable variables, sorted by name.
@@ -25,7 +23,7 @@ class StepPlan(NamedTuple):
     """
 
     loss: Optional[Any]
-    gradients: Optional[Tuple[Any, ...]]
+    gradients: Optional[Tuple[Gradient, ...]]
     learning_rate: Optional[Any]
     global_step: Optional[Any]
     loss_scale: Optional[Any]
@@ -38,7 +36,8 @@ class StepPlan(NamedTuple):
         """The tensors to fetch in the run itself."""
         rates = [self.learning_rate] if isinstance(self.learning_rate, tf.Tensor) else []
         losses = [] if self.loss is None else [self.loss]
-        return [*losses, *rates, *(self.gradients or ())]
+        gradients = [tensor for one in self.gradients or () for tensor in one if tensor is not None]
+        return [*losses, *rates, *gradients]
 
 
 def plan_step(
@@ -60,7 +59,7 @@ def plan_step(
     needed = closure(fetched)
     calls = [call for call in notes.gradient_calls if any(g.op in needed for g in call.gradients)]
     applications = [one for one in notes.applications if one.done in needed]
-    if not calls and not applications:
+    if not applications and (not calls or any(map(_is_summary, fetched))):
         return None
     facts: Dict[Tuple[str, str], None] = {}
     losses = _losses(graph, calls, loss_name, needed)
@@ -70,7 +69,7 @@ def plan_step(
         names = ", ".join(loss.name for loss in losses)
         facts["several_losses", f"{names}; the first was taken"] = None
     for application in applications:
-        if application.has_sparse:
+        if any(gradient.rows is not None for gradient in application.gradients):
             name = type(application.optimizer).__name__
             facts["sparse_gradients", f"{name} gets sparse gradients"] = None
     first = applications[0] if applications else None
@@ -93,6 +92,11 @@ def plan_step(
     )
 
 
+def _is_summary(operation: Any) -> bool:
+    """Gradients are computed for summaries, too, by runs that train nothing."""
+    return any(tensor.dtype == tf.string for tensor in operation.outputs)
+
+
 def _losses(graph: Any, calls: Any, name: Optional[str], needed: Set[Any]) -> List[Any]:
     if name is not None:
         try:
@@ -101,7 +105,7 @@ def _losses(graph: Any, calls: Any, name: Optional[str], needed: Set[Any]) -> Li
             return []
     else:
         tensors = list(dict.fromkeys(call.loss for call in calls))
-    return [loss for loss in tensors if loss.op in needed and is_unconditional(loss)]
+    return [loss for loss in tensors if loss.op in needed and is_unconditional(loss.op)]
 
 
 def _why_no_loss(calls: Any, name: Optional[str]) -> str:
@@ -109,20 +113,28 @@ def _why_no_loss(calls: Any, name: Optional[str]) -> str:
         return f"no run that trains computes {name}"
     if not calls:
         return "the run that applies gradients computes none"
-    return f"{calls[0].loss.name} is computed in a branch or in a loop"
+    return f"{calls[0].loss.name} is computed in a branch, in a loop, or in another run"
 
 
-def _gradients(applications: Sequence[Application], needed: Set[Any]) -> Optional[Tuple[Any, ...]]:
-    tensors = [gradient for one in applications for gradient in one.gradients]
-    if not tensors or not all(t.op in needed and is_unconditional(t) for t in tensors):
+def _gradients(
+    applications: Sequence[Application], needed: Set[Any]
+) -> Optional[Tuple[Gradient, ...]]:
+    gradients = [gradient for one in applications for gradient in one.gradients]
+    tensors = [tensor for gradient in gradients for tensor in gradient if tensor is not None]
+    if not tensors or not all(_is_at_hand(tensor, needed) for tensor in tensors):
         return None
-    return tuple(tensors)
+    return tuple(gradients)
+
+
+def _is_at_hand(tensor: Any, needed: Set[Any]) -> bool:
+    is_constant = tensor.op.type == "Const"
+    return is_unconditional(tensor.op) and (tensor.op in needed or is_constant)
 
 
 def _learning_rate(application: Optional[Application], needed: Set[Any]) -> Optional[Any]:
     if application is None:
         return None
     for rate in learning_rates_of(application.optimizer):
-        if not isinstance(rate, tf.Tensor) or (rate.op in needed and is_unconditional(rate)):
+        if not isinstance(rate, tf.Tensor) or _is_at_hand(rate, needed):
             return rate
     return None
