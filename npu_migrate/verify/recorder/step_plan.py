@@ -4,6 +4,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import tensorflow.compat.v1 as tf
 
+from npu_migrate.launch.environment import current_ranks
+from npu_migrate.verify.recorder.audit import Seen, audit
 from npu_migrate.verify.recorder.closure import closure, is_unconditional
 from npu_migrate.verify.recorder.notes import Application, Gradient, GraphNotes
 from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of
