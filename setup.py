@@ -14,7 +14,7 @@ setup(
     package_dir={RULES: "rules"},
     package_data={
         "npu_migrate": ["py.typed"],
-        "npu_migrate.reports.html": ["report.*"],
+        "npu_migrate.reports.html": ["common.css", "report.*"],
         "npu_migrate.verify.reports.html": ["verdict.*"],
         RULES: ["*.yaml"],
     },

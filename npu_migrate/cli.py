@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from npu_migrate.baseline import Baseline
     from npu_migrate.options import Options
     from npu_migrate.reports import Run
+    from npu_migrate.reports.html import About
     from npu_migrate.reports.style import Paint
     from npu_migrate.results import FileResult
     from npu_migrate.rules import Rules
@@ -506,6 +507,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: LazyRules) ->
         extend_select=request.extend_select,
         with_texts=request.shows_texts,
         add_ignores=request.add_ignores,
+        counts_done=request.report is not None,
         ignored_in=request.settings.ignored_in([source.path for source in (*sources, *near)]),
     )
     folder = _cache_folder(request)
@@ -613,13 +615,54 @@ def _report(request: Request, run: "Run", rules: LazyRules) -> None:
     if request.report is not None:
         from npu_migrate.reports import html
 
-        _write_report(request.report, html.render(run, rules(), " ".join(request.paths)))
+        _write_report(request.report, html.render(run, rules(), _about(request)))
     aside = request.is_filter or (request.diff and for_people)
     stream = sys.stderr if aside else sys.stdout
     if request.output_file is not None:
         _write_report(request.output_file, _rendered(request, run, rules))
     else:
         click.echo(_rendered(request, run, rules, stream), stream, nl=False)
+
+
+def _about(request: Request) -> "About":
+    """The run itself, as the page speaks of it."""
+    import time
+
+    from npu_migrate.reports.html import About
+
+    tops = [os.path.abspath(path) for path in request.paths]
+    names = dict.fromkeys(os.path.basename(top) or top for top in tops)
+    title = "standard input" if request.paths == ("-",) else ", ".join(names)
+    when = time.strftime("%d %B %Y, %H:%M %Z").lstrip("0")
+    return About(title, when, request.paths, tuple(_settings(request)))
+
+
+def _settings(request: Request) -> Iterator[str]:
+    """What differs from the defaults, as the command line would have it."""
+    if request.settings.path:
+        yield f"--config {request.settings.path}"
+    for parameter in command.params:
+        value = getattr(request, parameter.name or "", None)
+        if parameter.name not in _NO_SETTINGS and value and value != parameter.get_default(_BARE):
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            yield parameter.opts[-1] if value is True else f"{parameter.opts[-1]} {text}"
+
+
+_NO_SETTINGS = (
+    "paths",
+    "config",
+    "diff",
+    "check",
+    "output",
+    "format",
+    "output_file",
+    "report",
+    "jobs",
+    "quiet",
+    "verbose",
+)
+"""Options that don't say how to migrate."""
+_BARE = click.Context(command)
 
 
 def _rendered(

@@ -3,11 +3,13 @@
 from dataclasses import replace
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Tuple
 
+from npu_migrate.changes import changes_of
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.table import Table
 from npu_migrate.names import Index
+from npu_migrate.on_npu import SIGN, places_on_npu
 from npu_migrate.options import Options
 from npu_migrate.plan import Finding, Plan
 from npu_migrate.programs import Programs
@@ -65,6 +67,16 @@ class Migrator:
 
     def result(self, selection: Selection, file: ScannedFile) -> FileResult:
         """The plan of a file, carried out."""
+        result = self._result(selection, file)
+        if not self._options.counts_done or not SIGN.search(result.before):
+            return result
+        try:
+            read = self._reader.read(file.source, self._run)
+            return replace(result, on_npu=places_on_npu(read.index))
+        except (SourceError, RecursionError):
+            return result
+
+    def _result(self, selection: Selection, file: ScannedFile) -> FileResult:
         path = file.source.path
         if file.error is not None:
             return FileResult(path, b"", b"", error=file.error)
@@ -124,7 +136,7 @@ class Migrator:
             # A file is never half migrated: one edit that finds no place holds all of them back.
             held_back = result.unchanged("its text could not be matched")
             return replace(held_back, is_held_back=True)
-        return replace(result, after=after)
+        return replace(result, after=after, changes=changes_of(plan, index.tree, script))
 
     def _suppressions(self, path: str, script: Script) -> Suppressions:
         ignored = self._options.ignored_in.get(path, ())

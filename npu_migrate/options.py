@@ -26,6 +26,9 @@ class Options:
     add_ignores: bool = False
     """Migrate nothing, but write comments that suppress what would be left."""
 
+    counts_done: bool = False
+    """Whether it is wanted how much of each script is on the NPU already."""
+
     @property
     def comments_out(self) -> bool:
         """Whether statements that go are commented out, not deleted."""

@@ -175,6 +175,11 @@ class AddImport:
     asname: str = ""
     after: Optional[ast.stmt] = None
 
+    @property
+    def bound(self) -> str:
+        """The name that the import binds."""
+        return self.asname or self.name or self.module.partition(".")[0]
+
 
 @dataclass(frozen=True)
 class DropImport:

@@ -75,14 +75,10 @@ class Selection:
         kept = Plan(shown, suppressed=plan.suppressed + hidden)
         hold = self.holds.get(program)
         if hold is None:
-            kept.edits, kept.owners = _without_unread(plan), plan.owners
+            _take(kept, plan, _without_unread(plan))
             return kept
         kept.findings = [hold.on(f) if is_coupled(f.code) else f for f in shown]
-        kept.edits = [
-            edit
-            for number, edit in enumerate(plan.edits)
-            if number in plan.owners and not is_coupled(plan.owners[number].code)
-        ]
+        _take(kept, plan, [n for n, owner in plan.owners.items() if not is_coupled(owner.code)])
         kept.edits += _imports_for(kept.edits, plan)
         return kept
 
@@ -173,12 +169,20 @@ def is_coupled(code: str) -> bool:
     return code.startswith(TOGETHER)
 
 
-def _without_unread(plan: Plan) -> List[Edit]:
+def _take(kept: Plan, plan: Plan, numbers: Iterable[int]) -> None:
+    """Take some edits of a plan over, with whom they serve."""
+    for number in numbers:
+        if number in plan.owners:
+            kept.owners[len(kept.edits)] = plan.owners[number]
+        kept.edits.append(plan.edits[number])
+
+
+def _without_unread(plan: Plan) -> List[int]:
     """The edits of a plan without the imports for new code that no judged rule put in."""
     others = [edit for edit in plan.edits if not isinstance(edit, AddImport)]
     read = _imports_for(others, plan)
     return [
-        edit
+        number
         for number, edit in enumerate(plan.edits)
         if not isinstance(edit, AddImport)
         or number in plan.owners
@@ -189,13 +193,14 @@ def _without_unread(plan: Plan) -> List[Edit]:
 
 def _imports_for(edits: Sequence[Edit], plan: Plan) -> List[AddImport]:
     """The imports of a plan that the code of ``edits`` reads."""
-    words = {word for text in _texts(edits) for word in re.findall(r"\w+", text)}
+    words = words_of(edits)
     imports = [edit for edit in plan.edits if isinstance(edit, AddImport)]
-    return [edit for edit in imports if _bound(edit) in words]
+    return [edit for edit in imports if edit.bound in words]
 
 
-def _bound(edit: AddImport) -> str:
-    return edit.asname or edit.name or edit.module.partition(".")[0]
+def words_of(edits: Sequence[Edit]) -> FrozenSet[str]:
+    """The words of the code that edits put in."""
+    return frozenset(word for text in _texts(edits) for word in re.findall(r"\w+", text))
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -10,7 +10,7 @@ from npu_migrate.reports.style import Paint, plain
 from npu_migrate.rules import Example, Rule, Rules
 
 _WIDTH = 88
-_AS_SHOWN = "what the finding says"
+AS_SHOWN = "what the finding says"
 _CALLED = {"global step": "the optimizer's class"}
 """What a rule without names speaks of, by its family."""
 _ADDED = ("dropped", "notes", "note", "local")
@@ -23,7 +23,7 @@ _WORDS = {
     "check": "a check of finite values",
     "classes": "a class",
     "devices": "...",
-    "fate": f"becomes {_AS_SHOWN}",
+    "fate": f"becomes {AS_SHOWN}",
     "hooks": "hooks",
     "keyword": "config",
     "launcher": "this launcher",
@@ -87,7 +87,7 @@ def in_words(text: str, rule: Rule) -> str:
         is_added = key in _ADDED or (key == "change" and not literal.endswith(" "))
         if key and not is_added:
             said += words.get(key, f"<{key}>")
-    return _AS_SHOWN if text.strip() in ("{line}", "{remedy}") else " ".join(said.split())
+    return AS_SHOWN if text.strip() in ("{line}", "{remedy}") else " ".join(said.split())
 
 
 def _entry(rule: Rule) -> Dict[str, Any]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from npu_migrate.plan import Finding
-from npu_migrate.reports.html.highlight import python_lines
+from npu_migrate.reports.html.highlight import PYTHON, coloured_lines
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
 from npu_migrate.reports.visible import visible
 from npu_migrate.sources import decode
@@ -237,7 +237,7 @@ def _of_file(
     hunks = hunks_of(before.split("\n"), after.split("\n"), file.findings)
     if not hunks:
         return
-    left, right = python_lines(before), python_lines(after)
+    left, right = coloured_lines(PYTHON, before), coloured_lines(PYTHON, after)
     departing = {
         departure.line - 1
         for departure in verdict.departures
