@@ -60,8 +60,9 @@ format: $(CURRENT) ## ruff's formatter and safe fixes
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
-bench: $(CURRENT) $(TENSORFLOW) ## time the tool
-	@for script in benchmarks/*.py; do echo "== $$script"; .venv37/bin/python $$script || exit 1; done
+bench: $(CURRENT) $(TENSORFLOW) ## time the tool, also over the folders TREES=
+	.venv37/bin/python -m benchmarks $(TREES)
+	.venv37/bin/python benchmarks/runtime_loss_scaling.py
 
 clean: ## remove the environments and caches
 	rm -rf .venv .venv37 .venv-uv .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""What the tool costs, as ratios: ``python -m benchmarks``."""
