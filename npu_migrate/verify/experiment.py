@@ -3,17 +3,17 @@
 import os
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Optional, Tuple
 
 import npu_migrate
 from npu_migrate.launch.job import ending_together
 from npu_migrate.launch.script import Program
-from npu_migrate.verify.outcome import Outcome
+from npu_migrate.verify.outcome import FailureKind, Outcome, RunFailure
 from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.trial import RunningTrial, Trial
-from npu_migrate.verify.workspace import Workspace
+from npu_migrate.verify.workspace import TooMuchToCopy, Workspace
 
 _POLL = 0.1
 
@@ -70,24 +70,64 @@ def run_experiment(request: Request) -> Experiment:
       Interrupted: Ctrl-C, or a signal to terminate; all processes were ended.
     """
     with tempfile.TemporaryDirectory(prefix="npu-verify-") as folder:
-        trials = _trials(request, folder)
-        outcomes = _run(trials, at_once=_at_once(request.processes))
-    return Experiment(*(outcomes.get(trial.name, _NOT_RUN) for trial in trials))
+        experimenter = _Experimenter(request, folder)
+        outcomes = experimenter.run()
+    original, repeated, migrated = (outcomes.get(name, _NOT_RUN) for name in _NAMES)
+    return Experiment(original, _from_the_start(original, repeated), migrated)
 
 
+_NAMES = ("original", "repeated", "migrated")
 _NOT_RUN = Outcome(())
 
 
-def _trials(request: Request, folder: str) -> List[Trial]:
-    environment = _environment(folder)
-    programs = {
-        "original": request.original,
-        "repeated": request.original,
-        "migrated": request.migrated,
-    }
-    trials = []
-    for name, program in programs.items():
-        workspace = Workspace(os.path.join(folder, name), os.getcwd(), request.outputs)
+class _Experimenter:
+    """Runs the trials of a request, several at a time if there are cores for them.
+
+    Args:
+      request: what to run.
+      folder: an empty folder to work in.
+    """
+
+    def __init__(self, request: Request, folder: str):
+        self._request = request
+        self._folder = folder
+        self._at_once = max(1, (os.cpu_count() or 1) // request.processes)
+        self._environment = _environment(folder)
+        self._count = 0
+
+    def run(self) -> Dict[str, Outcome]:
+        """Outcomes by name; after a failure no more runs are started, and the others are ended."""
+        waiting = list(_NAMES)
+        running: Dict[str, RunningTrial] = {}
+        outcomes: Dict[str, Outcome] = {}
+        with ending_together() as start:
+            try:
+                while waiting or running:
+                    while waiting and len(running) < self._at_once:
+                        running[waiting[0]] = RunningTrial(self._trial(waiting[0]), start)
+                        del waiting[0]
+                    for name in [name for name, trial in running.items() if trial.poll()]:
+                        outcomes[name] = running.pop(name).end()
+                    failed = [name for name in outcomes if outcomes[name].failure is not None]
+                    if failed and not (running and _is_crash(outcomes[failed[0]])):
+                        return outcomes
+                    if failed:  # perhaps for another that ran beside it: for a port, say
+                        del outcomes[failed[0]]
+                        waiting = [failed[0], *_end(running), *waiting]
+                        self._at_once = 1
+                    time.sleep(_POLL)
+            except TooMuchToCopy as error:
+                failure = RunFailure(FailureKind.NOT_STARTED, str(error))
+                return {"original": Outcome((), failure=failure)}
+            finally:
+                _end(running)
+        return outcomes
+
+    def _trial(self, name: str) -> Trial:
+        request = self._request
+        self._count += 1
+        folder = os.path.join(self._folder, f"{name}{self._count}")
+        workspace = Workspace(folder, os.getcwd(), request.outputs)
         settings = Settings(
             workspace.recordings,
             is_original=name != "migrated",
@@ -95,19 +135,45 @@ def _trials(request: Request, folder: str) -> List[Trial]:
             overflows=request.overflows,
             loss=request.loss,
         )
-        trials.append(
-            Trial(
-                name,
-                workspace.program(program),
-                workspace.folder,
-                settings,
-                request.processes,
-                request.timeout,
-                request.python,
-                environment,
-            )
+        return Trial(
+            name,
+            workspace.program(request.migrated if name == "migrated" else request.original),
+            workspace.folder,
+            settings,
+            request.processes,
+            request.timeout,
+            request.python,
+            self._environment,
         )
-    return trials
+
+
+def _is_crash(outcome: Outcome) -> bool:
+    return outcome.failure is not None and outcome.failure.kind is FailureKind.CRASHED
+
+
+def _end(running: Dict[str, RunningTrial]) -> List[str]:
+    """Ends what runs, and returns the names."""
+    names = list(running)
+    for name in names:
+        running.pop(name).end()
+    return names
+
+
+def _from_the_start(original: Outcome, repeated: Outcome) -> Outcome:
+    """The repeated run, which failed if it went on where the first had ended."""
+    for one, other in zip(original.recordings, repeated.recordings):
+        firsts = [recording.steps[0].global_step for recording in (one, other) if recording.steps]
+        if len(firsts) == 2 and None not in firsts and firsts[0] != firsts[1]:
+            failure = RunFailure(FailureKind.SHARED_OUTPUT, _SHARED.format(*firsts))
+            return replace(repeated, failure=repeated.failure or failure)
+    return repeated
+
+
+_SHARED = (
+    "original: its first run started at step {} and its second at step {}: it leaves checkpoints "
+    "at a place that is neither below the current folder nor named by an argument, where all runs "
+    "find them. Have the place named by an argument."
+)
 
 
 def _environment(folder: str) -> Mapping[str, str]:
@@ -126,29 +192,3 @@ def _environment(folder: str) -> Mapping[str, str]:
         "CUDA_VISIBLE_DEVICES": "",
         "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
     }
-
-
-def _at_once(processes: int) -> int:
-    return max(1, (os.cpu_count() or 1) // processes)
-
-
-def _run(trials: List[Trial], at_once: int) -> Dict[str, Outcome]:
-    """Runs trials; after a failure no more are started, and those that run are ended."""
-    waiting = list(trials)
-    running: Dict[str, RunningTrial] = {}
-    outcomes: Dict[str, Outcome] = {}
-    with ending_together() as start:
-        try:
-            while waiting or running:
-                while waiting and len(running) < at_once:
-                    trial = waiting.pop(0)
-                    running[trial.name] = RunningTrial(trial, start)
-                for name in [name for name, trial in running.items() if trial.poll()]:
-                    outcomes[name] = running.pop(name).end()
-                    if outcomes[name].failure is not None:
-                        return outcomes
-                time.sleep(_POLL)
-        finally:
-            for going_on in running.values():
-                going_on.end()
-    return outcomes

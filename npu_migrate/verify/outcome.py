@@ -15,6 +15,7 @@ class FailureKind(Enum):
     NOT_STARTED = "not started"
     NO_STEPS = "no steps"
     NO_LOSS = "no loss"
+    SHARED_OUTPUT = "shared output"
     RECORDER = "recorder"
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Callable, Deque, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Callable, Deque, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from npu_migrate.launch.horovod_job import launcher_command, line_handler
 from npu_migrate.launch.job import FirstFailure
@@ -21,6 +21,7 @@ from npu_migrate.verify.recording import Recording, read_recording
 _TAIL = 40
 _LONGEST_LINE = 500
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
+_LAUNCHER = -1
 _END = '"kind": "end"'
 #: Seconds that a script gets to be gone after its last rank said that it had ended.
 _FAREWELL = 5.0
@@ -124,7 +125,7 @@ class RunningTrial:
 
         if self._trial.processes == 1:
             return lambda text: note(0, text, False), note_error
-        handle = line_handler(self._first, note, lambda text: note(-1, text, True))
+        handle = line_handler(self._first, note, lambda text: note(_LAUNCHER, text, True))
         return handle, handle
 
     def _paths(self) -> List[str]:
@@ -142,7 +143,9 @@ class RunningTrial:
             silent[0] if silent else None,
         )
 
-    def _failed(self, code: Optional[int], recordings: Tuple[Recording, ...]) -> Any:
+    def _failed(
+        self, code: Optional[int], recordings: Tuple[Recording, ...]
+    ) -> Optional[RunFailure]:
         name = self._trial.name
         steps = max((len(recording.steps) for recording in recordings), default=0)
         first = self._first.get()
@@ -152,6 +155,10 @@ class RunningTrial:
                 if fact.name == "recorder_error":
                     message = f"{name}: npu-verify itself failed:\n{fact.detail}"
                     return RunFailure(FailureKind.RECORDER, message, recording.rank)
+        if exit_code and first is None and self._trial.processes > 1:
+            said = "\n".join(self._tails[_LAUNCHER])
+            message = f"{name}: Horovod's launcher failed:\n{said}"
+            return RunFailure(FailureKind.NOT_STARTED, message)
         if exit_code:
             rank = first.rank if first is not None else 0
             who = f"rank {rank} of it" if self._trial.processes > 1 else "it"

@@ -9,6 +9,8 @@ from npu_migrate.launch.script import Program
 
 #: Files above this are linked, not copied: they are data.
 _LARGE = 16 * 2**20
+_MOST_FILES = 20000
+_MOST_BYTES = 2 * 2**30
 _LEFT_OUT = re.compile(
     r"\.(git|hg|svn|tox|nox|venv.*|ipynb_checkpoints|.*_cache)|venv.*|node_modules|__pycache__"
 )
@@ -20,16 +22,24 @@ _OUTPUT = re.compile(
 _INPUT = re.compile("init_|restore|pretrained|load|resume|warm_start|input")
 
 
+class TooMuchToCopy(Exception):
+    """A working copy would take too much."""
+
+
 class Workspace:
     """The working copy of one run.
 
     Args:
-      folder: an empty folder, to work in.
+      folder: an empty folder, to work in; nothing beside it is copied.
       current: the folder where the user stands.
       outputs: further paths that the script writes to.
+
+    Raises:
+      TooMuchToCopy: the folder where the user stands holds too much.
     """
 
     def __init__(self, folder: str, current: str, outputs: Sequence[str] = ()):
+        self._copying = _Copying(os.path.realpath(os.path.dirname(folder)))
         self._current = os.path.realpath(current)
         self._outputs = tuple(os.path.join(self._current, path) for path in outputs)
         self._redirected = os.path.join(folder, "outputs")
@@ -37,7 +47,7 @@ class Workspace:
         self.recordings = os.path.join(folder, "recordings")
         os.makedirs(self.recordings)
         os.makedirs(self._redirected)
-        _copy_tree(self._current, self.folder, leave_out=os.path.realpath(folder))
+        self._copying.folder(self._current, self.folder)
 
     def program(self, program: Program) -> Program:
         """The program with a name and arguments that fit the working copy."""
@@ -91,26 +101,49 @@ class Workspace:
     def _redirect(self, path: str) -> str:
         target = os.path.join(self._redirected, path.strip(os.sep).replace(os.sep, "+"))
         if os.path.isdir(path) and not os.path.exists(target):
-            _copy_tree(path, target)
+            self._copying.folder(path, target)
         elif os.path.isfile(path) and not os.path.exists(target):
             shutil.copy2(path, target)
         return target
 
 
-def _copy_tree(source: str, target: str, leave_out: str = "") -> None:
-    """Copies a folder; large files are linked."""
-    os.makedirs(target, exist_ok=True)
-    for entry in os.scandir(source):
-        path = os.path.join(target, entry.name)
-        if _LEFT_OUT.fullmatch(entry.name) or os.path.realpath(entry.path) == leave_out:
-            continue
-        if entry.is_symlink():
-            os.symlink(os.path.realpath(entry.path), path)
-        elif entry.is_dir():
-            if not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
-                _copy_tree(entry.path, path, leave_out)
-        elif entry.is_file():
-            if entry.stat().st_size > _LARGE:
+class _Copying:
+    """Copies folders, up to a limit for all of them.
+
+    Args:
+      leave_out: a folder that is not copied.
+    """
+
+    def __init__(self, leave_out: str):
+        self._leave_out = leave_out
+        self._files = 0
+        self._bytes = 0
+
+    def folder(self, source: str, target: str) -> None:
+        """Copies a folder; large files, and those that can't be read, are linked."""
+        os.makedirs(target, exist_ok=True)
+        for entry in os.scandir(source):
+            path = os.path.join(target, entry.name)
+            if _LEFT_OUT.fullmatch(entry.name) or os.path.realpath(entry.path) == self._leave_out:
+                continue
+            if entry.is_symlink():
                 os.symlink(os.path.realpath(entry.path), path)
-            else:
-                shutil.copy2(entry.path, path)
+            elif entry.is_dir():
+                if not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
+                    self.folder(entry.path, path)
+            elif entry.is_file():
+                self._file(entry, path)
+
+    def _file(self, entry: "os.DirEntry[str]", path: str) -> None:
+        size = entry.stat().st_size
+        if size > _LARGE or not os.access(entry.path, os.R_OK):
+            os.symlink(os.path.realpath(entry.path), path)
+            return
+        self._files += 1
+        self._bytes += size
+        if self._files > _MOST_FILES or self._bytes > _MOST_BYTES:
+            raise TooMuchToCopy(
+                f"more than {_MOST_FILES} files or {_MOST_BYTES // 2**30} GB to copy, of which "
+                f"{entry.path} is one: start npu-verify in the folder of the scripts"
+            )
+        shutil.copy2(entry.path, path)

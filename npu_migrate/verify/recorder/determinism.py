@@ -4,7 +4,7 @@ import collections
 import random
 import weakref
 import zlib
-from typing import Any, Counter
+from typing import Any, Callable, Counter
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -14,7 +14,8 @@ from tensorflow.python.client import session as tf_session
 from tensorflow.python.data.ops import dataset_ops, readers
 from tensorflow.python.eager import context
 from tensorflow.python.framework import random_seed
-from tensorflow.python.training import supervisor
+from tensorflow.python.ops import gen_data_flow_ops
+from tensorflow.python.training import queue_runner_impl, supervisor
 
 _SEED = 20151109
 
@@ -27,12 +28,27 @@ def make_deterministic(rank: int) -> None:
         broadcast.
     """
     seed = _SEED + rank
-    random.seed(seed)
-    np.random.seed(seed)
+    _seed_python(seed)
     _seed_operations(seed)
     _use_one_thread()
     _order_datasets()
+    _order_queues()
     _leave_out_timed_summaries()
+
+
+def _seed_python(seed: int) -> None:
+    """Seeds the generators that all share, also where a script or a library seeds them anew."""
+    random.seed = _never_without(random.seed, seed)
+    np.random.seed = _never_without(np.random.seed, seed)
+    random.seed()
+    np.random.seed()
+
+
+def _never_without(set_seed: Callable[..., None], seed: int) -> Callable[..., None]:
+    def set_some_seed(given: Any = None, *args: Any, **kwargs: Any) -> None:
+        set_seed(seed if given is None else given, *args, **kwargs)
+
+    return set_some_seed
 
 
 def _seed_operations(seed: int) -> None:
@@ -91,6 +107,38 @@ def _order_datasets() -> None:
         return [name for name in optimizations(options) if name != "make_sloppy"]
 
     dataset_ops.Options._static_optimizations = in_order
+
+
+def _order_queues() -> None:
+    """Takes the elements of shuffled queues in order, and fills queues by one thread.
+
+    What such a queue gives depends on how full it is at the moment.
+    """
+
+    def in_order(
+        component_types: Any,
+        shapes: Any = (),
+        capacity: int = -1,
+        min_after_dequeue: int = 0,
+        seed: int = 0,
+        seed2: int = 0,
+        container: str = "",
+        shared_name: str = "",
+        name: Any = None,
+    ) -> Any:
+        del min_after_dequeue, seed, seed2
+        return gen_data_flow_ops.fifo_queue_v2(
+            component_types, shapes, capacity, container, shared_name, name
+        )
+
+    gen_data_flow_ops.random_shuffle_queue_v2 = in_order
+    fill = queue_runner_impl.QueueRunner._init_from_args
+
+    def fill_once(runner: Any, enqueue_ops: Any = None, **rest: Any) -> None:
+        once = list(dict.fromkeys(enqueue_ops)) if enqueue_ops else enqueue_ops
+        fill(runner, enqueue_ops=once, **rest)
+
+    queue_runner_impl.QueueRunner._init_from_args = fill_once
 
 
 def _leave_out_timed_summaries() -> None:

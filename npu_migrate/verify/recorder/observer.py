@@ -1,9 +1,10 @@
 """Notes each step of a training, around the runs of its sessions."""
 
+import contextlib
 import threading
 import traceback
 import weakref
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -42,9 +43,7 @@ class Observer:
         self._journal = journal
         self._plans: weakref.WeakKeyDictionary[Any, _Plans] = weakref.WeakKeyDictionary()
         self._number = 0
-        #: Held for a step: those of several threads come one after the other.
-        self.one_at_a_time = threading.RLock()
-        self._before: Optional[str] = None
+        self._one_at_a_time = threading.RLock()
 
     def injected(self) -> float:
         """What is added to the gradients of the run that goes on."""
@@ -59,23 +58,40 @@ class Observer:
             plans[key] = self._plan(graph, fetched)
         return plans[key]
 
-    def start(self, plan: StepPlan, run: Run) -> None:
-        """To be called before a step."""
-        self._number += 1
-        try:
-            self._before = checksum(read(run, [*plan.weights, *plan.slots]))
-        except Exception:
-            self._before = None
+    @contextlib.contextmanager
+    def step(self, plan: StepPlan, run: Run) -> Iterator[List[Any]]:
+        """Surrounds a run that trains; one that fails is no step. Those of threads take turns.
 
-    def finish(self, plan: StepPlan, run: Run, beside: Sequence[Any]) -> None:
-        """To be called after a step, with the values of `plan.beside`."""
+        Args:
+          plan: what to note of it.
+          run: fetches from its session.
+
+        Yields:
+          A list, to be filled with the values of `plan.beside`.
+        """
+        with self._one_at_a_time:
+            self._number += 1
+            before = self._state(plan, run)
+            beside: List[Any] = []
+            try:
+                yield beside
+            except BaseException:
+                self._number -= 1
+                raise
+            try:
+                self._journal.step(self._step(plan, run, beside, before))
+            except Exception:
+                self._failed()
+            if self._number == self._settings.steps:
+                self._journal.end("stopped")
+                threading.Event().wait()  # the process that started this one ends it
+
+    def _state(self, plan: StepPlan, run: Run) -> Optional[str]:
+        """Checksum of what the update changes; None where variables have no values yet."""
         try:
-            self._journal.step(self._step(plan, run, list(beside)))
-        except Exception:
-            self._failed()
-        if self._number == self._settings.steps:
-            self._journal.end("stopped")
-            threading.Event().wait()  # the process that started this one ends it
+            return checksum(read(run, [*plan.weights, *plan.slots]))
+        except tf.errors.FailedPreconditionError:
+            return None
 
     def _plan(self, graph: Any, fetched: Sequence[Any]) -> Optional[StepPlan]:
         operations = [getattr(element, "op", element) for element in fetched]
@@ -91,7 +107,7 @@ class Observer:
                 self._journal.loss(plan.loss.name)
         return plan
 
-    def _step(self, plan: StepPlan, run: Run, beside: List[Any]) -> Step:
+    def _step(self, plan: StepPlan, run: Run, beside: List[Any], before: Optional[str]) -> Step:
         loss = None if plan.loss is None else float(np.sum(beside.pop(0), dtype=np.float64))
         rate_is_beside = isinstance(plan.learning_rate, tf.Tensor)
         rate = float(beside.pop(0)) if rate_is_beside else scalar(run, plan.learning_rate)
@@ -104,7 +120,7 @@ class Observer:
             global_step=None if step is None else int(step),
             loss_scale=scalar(run, plan.loss_scale),
             learning_rate=rate,
-            applied=checksum(values) != self._before,
+            applied=checksum(values) != before,
             gradient_norm=norm_of_gradients(plan.gradients, beside),
             weights_norm=norm(weights),
             weights_checksum=checksum(weights),

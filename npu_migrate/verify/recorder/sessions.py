@@ -26,11 +26,8 @@ def watch_sessions(observer: Observer, before_run: Callable[[Any], None]) -> Non
         plan = observer.plan(session.graph, _elements(session.graph, fetches))
         if plan is None:
             return _run(session, fetches, *args, **kwargs)
-        read = _reader(session)
-        with observer.one_at_a_time:
-            observer.start(plan, read)
-            results, beside = _run(session, [fetches, plan.beside], *args, **kwargs)
-            observer.finish(plan, read, beside)
+        with observer.step(plan, _reader(session)) as beside:
+            results, beside[:] = _run(session, [fetches, plan.beside], *args, **kwargs)
         return results
 
     def make_callable(
@@ -67,10 +64,9 @@ class _ObservedCallable:
         self._plan = plan
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with self._observer.one_at_a_time:
-            self._observer.start(self._plan, self._read)
+        with self._observer.step(self._plan, self._read) as beside:
             results = self._call(*args, **kwargs)
-            self._observer.finish(self._plan, self._read, results[self._own :])
+            beside[:] = results[self._own :]
         return results[: self._own]
 
 
