@@ -18,6 +18,7 @@ from npu_migrate.verify.processes import MARK, end_all
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.recording import Recording, read_recording
 
+_RECORDER = "npu_migrate.verify.recorder.process"
 _TAIL = 40
 _LONGEST_LINE = 500
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
@@ -57,7 +58,7 @@ class Trial:
     def _command(self) -> List[str]:
         python = self.python or sys.executable
         kind = ["-m"] if self.program.is_module else []
-        recorder = [python, "-m", "npu_migrate.verify.recorder.process", self.settings.to_json()]
+        recorder = [python, "-m", _RECORDER, self.settings.to_json()]
         command = [*recorder, *kind, self.program.name, *self.program.arguments]
         if self.processes == 1:
             return command

@@ -1,0 +1,115 @@
+"""Working copies hold what scripts read, and take what they write."""
+
+import os
+import pathlib
+
+import pytest
+
+from npu_migrate.launch.script import Program
+from npu_migrate.verify import workspace
+from npu_migrate.verify.workspace import Workspace
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder where a user stands."""
+    folder = tmp_path / "home" / "project"
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "words.txt").write_text("harbour")
+    (folder / "train.py").write_text("")
+    for left_out in (".git", ".venv", "__pycache__", ".mypy_cache"):
+        (folder / left_out).mkdir()
+        (folder / left_out / "file").write_text("")
+    (folder / "env").mkdir()
+    (folder / "env" / "pyvenv.cfg").write_text("")
+    return folder
+
+
+@pytest.fixture
+def copy(project, tmp_path):
+    def copy(*outputs):
+        return Workspace(str(tmp_path / "runs" / "original"), str(project), outputs)
+
+    return copy
+
+
+def arguments(copied, *words):
+    return copied.program(Program("train.py", words)).arguments
+
+
+def test_the_folder_is_copied_without_what_no_script_reads(copy, project):
+    copied = copy()
+    assert sorted(os.listdir(copied.folder)) == ["data", "train.py"]
+    with open(os.path.join(copied.folder, "data", "words.txt"), "w") as file:
+        file.write("changed")
+    assert (project / "data" / "words.txt").read_text() == "harbour"
+
+
+def test_large_files_are_linked(copy, project, monkeypatch):
+    monkeypatch.setattr(workspace, "_LARGE", 3)
+    assert os.path.islink(os.path.join(copy().folder, "data", "words.txt"))
+
+
+def test_links_lead_where_they_led(copy, project, tmp_path):
+    (tmp_path / "corpus").write_text("far away")
+    (project / "corpus").symlink_to(os.path.join("..", "..", "corpus"))
+    assert pathlib.Path(copy().folder, "corpus").read_text() == "far away"
+
+
+def test_a_script_of_the_folder_runs_in_the_copy(copy, project, tmp_path):
+    copied = copy()
+    inside = copied.program(Program(str(project / "train.py")))
+    assert inside.name == os.path.join(copied.folder, "train.py")
+    elsewhere = str(tmp_path / "elsewhere.py")
+    assert copied.program(Program(elsewhere)).name == os.path.realpath(elsewhere)
+    assert copied.program(Program("package.train", (), True)).name == "package.train"
+
+
+def test_what_is_no_path_stays(copy):
+    words = ("--steps", "5", "--learning_rate=1e-3", "-v", "adam", "--bucket=gs://there/model")
+    assert arguments(copy(), *words) == words
+
+
+@pytest.mark.parametrize("form", ["--output_dir={}", "--output_dir {}", "--model-dir={}", "-x {}"])
+def test_outputs_go_to_a_place_of_the_run(copy, tmp_path, form):
+    path = str(tmp_path / "model")
+    copied = copy()
+    words = arguments(copied, *form.format(path).split())
+    target = words[-1].rpartition("=")[2]
+    assert target != path
+    assert target.startswith(str(tmp_path / "runs" / "original"))
+
+
+def test_what_stands_in_an_output_is_there(copy, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "checkpoint").write_text("model.ckpt-7")
+    (word,) = arguments(copy(), f"--output_dir={tmp_path}/model")
+    target = word.partition("=")[2]
+    assert pathlib.Path(target, "checkpoint").read_text() == "model.ckpt-7"
+
+
+@pytest.mark.parametrize("flag", ["--init_checkpoint", "--data_dir", "--input_files"])
+def test_inputs_are_read_where_they_are(copy, tmp_path, flag):
+    (tmp_path / "there").mkdir()
+    words = (f"{flag}={tmp_path}/there", f"{flag}={tmp_path}/there/*.tfrecord")
+    assert arguments(copy(), *words) == words
+
+
+def test_relative_paths_out_of_the_folder_still_lead_there(copy, tmp_path):
+    (tmp_path / "home" / "corpus").mkdir()
+    assert arguments(copy(), "--data_dir=../corpus", "--data_dir=data") == (
+        f"--data_dir={tmp_path}/home/corpus",
+        "--data_dir=data",
+    )
+
+
+def test_absolute_paths_into_the_folder_lead_into_the_copy(copy, project):
+    copied = copy()
+    words = arguments(copied, f"--data_dir={project}/data")
+    assert words == (f"--data_dir={copied.folder}/data",)
+
+
+def test_a_path_named_as_output_is_one(copy, tmp_path):
+    (tmp_path / "there").mkdir()
+    (word,) = arguments(copy(str(tmp_path / "there")), f"--data_dir={tmp_path}/there")
+    assert "runs" in word
