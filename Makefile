@@ -33,10 +33,10 @@ test-current: $(CURRENT)
 	.venv/bin/python -m pytest $(UNTRAINED)
 
 test-37: $(TENSORFLOW)
-	.venv37/bin/python -m pytest -n 2 $(TOOL_TESTS) --ignore=tests/hardness
+	.venv37/bin/python -m pytest -n 2 $(TOOL_TESTS) --ignore=tests/hardness --ignore=tests/verify
 
 test-runtime: $(TENSORFLOW)
-	.venv37/bin/python -m pytest tests/runtime tests/samples
+	.venv37/bin/python -m pytest tests/runtime tests/samples tests/verify
 
 docs: $(CURRENT) ## build the site in build/site
 	.venv/bin/mkdocs build --strict
