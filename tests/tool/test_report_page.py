@@ -173,6 +173,14 @@ def test_the_page_says_what_it_is_about():
     assert "which wrote the changes" in render(Run((result,)), RULES, about)
 
 
+def test_a_project_is_divided_into_its_folders():
+    paths = ("models/bert/a.py", "models/bert/b/c.py", "models/ssd/a.py", "models/gnmt/a.py")
+    html = page(*(FileResult(path, lines(), lines(5), (finding(5, path=path),)) for path in paths))
+    rows = re.findall(r'data-folder="([^"]*)"', html[html.index('id="folders"') :])
+    assert list(dict.fromkeys(rows)) == ["models/bert", "models/gnmt", "models/ssd"]
+    assert 'id="folders"' not in page(*THREE)
+
+
 def test_what_remains_says_who_does_what():
     left = [finding(n, "NPU912", status=Status.UNSUPPORTED, remedy="do that") for n in (3, 9)]
     manual = finding(5, status=Status.MANUAL, remedy="do this")
@@ -334,7 +342,7 @@ def test_numbers_are_sorted_from_the_largest_and_the_arrow_says_so(opened):
 
 def test_families_states_and_tasks_lead_to_their_findings(opened):
     browser = opened(page(*THREE))
-    find(browser, ".families [data-family=distribution]").click()
+    find(browser, ".shares [data-family=distribution]").click()
     (row,) = rows(browser, "finding-table")
     assert "NPU203" in row
     browser.execute_script("scrollTo(0, 0)")
@@ -447,7 +455,7 @@ def test_ten_thousand_findings_are_shown_as_they_are_asked_for(opened):
     found = [tuple(finding(5, path=f"f{n}.py") for _ in range(10)) for n in range(1000)]
     results = [FileResult(f"f{n}.py", lines(), lines(5), found[n]) for n in range(1000)]
     browser = opened(page(*results))
-    assert len(rows(browser, "finding-table")) == 100
+    waiting(browser).until(lambda _: len(rows(browser, "finding-table")) == 100)
     field = find(browser, "#filter [name=text]")
     field.send_keys("f999")
     assert len(rows(browser, "finding-table")) == 10

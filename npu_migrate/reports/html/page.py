@@ -7,6 +7,7 @@ from npu_migrate.plan import Finding
 from npu_migrate.reports import Run
 from npu_migrate.reports.explain import in_words
 from npu_migrate.reports.html.diffs import diff_of
+from npu_migrate.reports.html.folders import folders_of
 from npu_migrate.reports.html.states import (
     Counts,
     Progress,
@@ -36,6 +37,7 @@ class Page:
     counts: Counts
     progress: Progress
     families: Tuple[Share, ...]
+    folders: Tuple[Share, ...]
     tasks: Tuple[Task, ...]
     errors: Tuple[Tuple[str, str], ...]
     skipped: Tuple[Tuple[str, str], ...]
@@ -43,11 +45,6 @@ class Page:
     findings: List[List[Any]]
     rules: Dict[str, Dict[str, Any]]
     diffs: List[List[Dict[str, Any]]]
-
-    @property
-    def widest(self) -> int:
-        """The places of the largest family."""
-        return max((sum(f.counts.values()) for f in self.families), default=1)
 
     @property
     def files_concerned(self) -> int:
@@ -75,6 +72,7 @@ def page_of(run: Run, rules: Rules) -> Page:
         counts=counts,
         progress=progress_of(counts, run.written),
         families=families,
+        folders=folders_of(shown),
         tasks=tasks_of(run, rules),
         errors=tuple((visible_line(e.place), _error_text(e)) for e in run.errors),
         skipped=tuple((visible_line(path), visible(reason)) for path, reason in run.skipped),

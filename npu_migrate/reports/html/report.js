@@ -152,9 +152,9 @@
   // What speaks of some findings leads to them.
   const LEFT = states.map((state, number) => [state.key, number])
     .filter(([key]) => ["manual", "unsupported", "known"].includes(key)).map(([, number]) => number);
-  const look = ({ code = "", family = "", state }) => {
+  const look = ({ code = "", family = "", folder = "", state }) => {
     form.reset();
-    form.elements.text.value = code;
+    form.elements.text.value = code || (folder === "." ? "" : folder && `${folder}/`);
     form.elements.family.value = family;
     const wanted = state !== undefined ? [Number(state)] : code ? LEFT : null;
     if (wanted) {

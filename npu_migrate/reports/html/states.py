@@ -15,9 +15,6 @@ MIGRATED, MANUAL, UNSUPPORTED, NOTE = (status.value for status in Status)
 KNOWN_AHEAD = "known, and migrated by npu-migrate"
 """A part of what is known, which is counted beside the states."""
 
-OPEN = (MIGRATED, MANUAL, UNSUPPORTED, KNOWN)
-"""What is not on the NPU, before npu-migrate is run."""
-
 Counts = Mapping[str, int]
 """State -> how many places."""
 
@@ -39,9 +36,9 @@ class Share:
     counts: Counts
 
     @property
-    def total(self) -> int:
-        """All that have to be on the NPU in the end."""
-        return sum(self.counts[key] for key in (ON_NPU, *OPEN))
+    def shown(self) -> int:
+        """All places that have a state."""
+        return sum(number for key, number in self.counts.items() if key != KNOWN_AHEAD)
 
 
 @dataclass(frozen=True)
@@ -104,13 +101,14 @@ def families_of(run: Run, rules: Rules) -> Tuple[Share, ...]:
             counts[rules.by_code[finding.code].family][KNOWN_AHEAD] += 1
         for family, number in result.on_npu.items():
             counts[family][ON_NPU] += number
-    return tuple(Share(name, counts[name]) for name in names if sum(counts[name].values()))
+    shares = (Share(name, counts[name]) for name in names)
+    return tuple(share for share in shares if share.shown)
 
 
 def progress_of(counts: Counts, written: bool) -> Progress:
     done = counts[ON_NPU] + (counts[MIGRATED] if written else 0)
     ahead = counts[KNOWN_AHEAD] + (0 if written else counts[MIGRATED])
-    left = sum(counts[state] for state in OPEN if state != MIGRATED) - counts[KNOWN_AHEAD]
+    left = counts[MANUAL] + counts[UNSUPPORTED] + counts[KNOWN] - counts[KNOWN_AHEAD]
     return Progress(done, ahead, left)
 
 

@@ -67,4 +67,4 @@ def _what(remedies: Sequence[str], rule: Rule) -> str:
     if count == len(remedies):
         return first
     in_general = in_words(rule.remedy, rule) if rule.remedy else AS_SHOWN
-    return f"{first}; for the others, see each place" if in_general == AS_SHOWN else in_general
+    return f"each place says what, such as: {first}" if in_general == AS_SHOWN else in_general
