@@ -60,7 +60,7 @@
     }
     render() {
       clearTimeout(this.drawing);
-      this.table.tBodies[0].replaceChildren();
+      [...this.table.tBodies].forEach((part) => part.remove());
       this.drawn = 0;
       this.none.hidden = this.shown.length > 0;
       this.table.hidden = this.shown.length === 0;
@@ -68,7 +68,8 @@
     }
     draw(count) {
       const until = this.drawn + count;
-      this.table.tBodies[0].append(...this.shown.slice(this.drawn, until).map(this.row));
+      // A part of its own for each, since a browser lays parts out one by one.
+      this.table.append(element("tbody", {}, ...this.shown.slice(this.drawn, until).map(this.row)));
       this.drawn = Math.min(until, this.shown.length);
       const left = this.shown.length - this.drawn;
       this.rest.hidden = left === 0;
