@@ -211,7 +211,8 @@ def test_hostile_names_and_output_are_text(opened):
 
 @pytest.mark.parametrize("width", [1300, 420])
 def test_page_fits_its_window(opened, width):
-    browser = opened(html.render(different()))
+    names = f"{'long' * 30}/train.py", f"{'long' * 30}/npu/train.py"
+    browser = opened(html.render(different(names=names)))
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},

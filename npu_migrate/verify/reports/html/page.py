@@ -199,8 +199,8 @@ def _values(original: Sequence[Step], migrated: Sequence[Step]) -> Dict[str, Any
         "quantities": [
             {
                 "title": quantity.title,
-                "original": [value_text(quantity, quantity.of(s), 8) for s in original[:length]],
-                "migrated": [value_text(quantity, quantity.of(s), 8) for s in migrated[:length]],
+                "original": [value_text(quantity, quantity.of(s), 7) for s in original[:length]],
+                "migrated": [value_text(quantity, quantity.of(s), 7) for s in migrated[:length]],
                 "apart": _distances(quantity, original[:length], migrated[:length]),
             }
             for quantity in QUANTITIES
