@@ -7,7 +7,7 @@ the original keeps from one run to the next.
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from npu_migrate.verify.quantities import GRADIENT_NORM, QUANTITIES, Quantity, Ruler, Value
+from npu_migrate.verify.quantities import QUANTITIES, Quantity, Ruler, Value
 from npu_migrate.verify.recording import Recording, Step
 
 _SPREAD = 4.0
@@ -211,9 +211,6 @@ def _repeatability(
 
 def _left_out(quantity: Quantity, trainings: Trainings) -> str:
     """Why a quantity can't be compared at all, or nothing."""
-    if quantity == GRADIENT_NORM and _has_fact(trainings.original, "sparse_gradients"):
-        if not _has_fact(trainings.migrated, "sparse_gradients"):
-            return "sparse gradients of the original became dense ones, whose norm is another"
     sides = {"original": trainings.original, "migrated": trainings.migrated}
     missing = [name for name, recordings in sides.items() if not _has_value(quantity, recordings)]
     if not missing:
@@ -225,10 +222,6 @@ def _left_out(quantity: Quantity, trainings: Trainings) -> str:
 
 def _has_value(quantity: Quantity, recordings: Sequence[Recording]) -> bool:
     return any(quantity.of(step) is not None for r in recordings for step in r.steps)
-
-
-def _has_fact(recordings: Sequence[Recording], name: str) -> bool:
-    return any(fact.name == name for recording in recordings for fact in recording.facts)
 
 
 def _length(trainings: Trainings) -> Optional[LengthDifference]:

@@ -4,7 +4,7 @@ import os
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import npu_migrate
 from npu_migrate.launch.job import ending_together
@@ -60,23 +60,29 @@ class Experiment:
     migrated: Outcome
 
 
-def run_experiment(request: Request) -> Experiment:
+RUNS = ("original", "repeated", "migrated")
+
+
+def run_experiment(request: Request, runs: Sequence[str] = RUNS) -> Experiment:
     """Runs original, original again and migrated, each in a working copy of its own.
 
     Failures of the scripts are in the outcomes; once one run failed, the others may be missing
     (without recordings and failure).
+
+    Args:
+      request: what to run.
+      runs: which of the three; the others are missing.
 
     Raises:
       Interrupted: Ctrl-C, or a signal to terminate; all processes were ended.
     """
     with tempfile.TemporaryDirectory(prefix="npu-verify-") as folder:
         experimenter = _Experimenter(request, folder)
-        outcomes = experimenter.run()
-    original, repeated, migrated = (outcomes.get(name, _NOT_RUN) for name in _NAMES)
+        outcomes = experimenter.run(runs)
+    original, repeated, migrated = (outcomes.get(name, _NOT_RUN) for name in RUNS)
     return Experiment(original, _from_the_start(original, repeated), migrated)
 
 
-_NAMES = ("original", "repeated", "migrated")
 _NOT_RUN = Outcome(())
 
 
@@ -95,9 +101,9 @@ class _Experimenter:
         self._environment = _environment(folder)
         self._count = 0
 
-    def run(self) -> Dict[str, Outcome]:
+    def run(self, runs: Sequence[str]) -> Dict[str, Outcome]:
         """Outcomes by name; after a failure no more runs are started, and the others are ended."""
-        waiting = list(_NAMES)
+        waiting = list(runs)
         running: Dict[str, RunningTrial] = {}
         outcomes: Dict[str, Outcome] = {}
         with ending_together() as start:

@@ -5,7 +5,7 @@ from typing import Iterator, List, Optional, Tuple
 
 from npu_migrate.plan import Finding
 from npu_migrate.verify.audits import faults
-from npu_migrate.verify.comparison import NEITHER, Comparison, Trainings, compare
+from npu_migrate.verify.comparison import NEITHER, Compared, Comparison, Trainings, compare
 from npu_migrate.verify.experiment import Experiment
 from npu_migrate.verify.known import known_differences
 from npu_migrate.verify.migration import NOTHING_KNOWN, Migration
@@ -16,6 +16,8 @@ from npu_migrate.verify.words import paragraph
 
 _MOST_DEPARTURES = 8
 """A script with more departures from what npu-migrate writes was migrated by hand."""
+_LONGEST = 200
+"""Characters of a detail that are shown."""
 
 
 def judge(
@@ -63,8 +65,8 @@ def _answer(evidence: Verdict) -> Answer:
         return Answer.UNKNOWN
     if comparison.first is not None or comparison.length is not None:
         is_known = any(known.explains for known in evidence.known)
-        return Answer.KNOWN if is_known else Answer.DIFFERENT
-    if evidence.faults_of_migration or evidence.wrong:
+        return Answer.KNOWN if is_known and not evidence.is_wrong else Answer.DIFFERENT
+    if evidence.is_wrong:
         return Answer.WRONG
     return Answer.UNKNOWN if comparison.repeatable_until == 0 else Answer.SAME
 
@@ -113,21 +115,29 @@ def _cautions(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
     if not comparison.steps:
         return
     for compared in comparison.quantities:
-        until = compared.repeatable_until
-        if until is not None:
-            yield (
-                f"The original does not agree with itself in the {compared.quantity.title} from "
-                f"step {until + 1} on, so nothing is compared from there."
-            )
-        elif compared.spread:
-            yield (
-                f"Two runs of the original are up to {compared.spread:.1e} apart in the "
-                f"{compared.quantity.title}, so no more is demanded of the migrated training."
-            )
-        if compared.left_out and compared.left_out != NEITHER:
-            yield f"The {compared.quantity.title} is not compared: {compared.left_out}."
+        yield from _caution(compared)
     if not trainings.repeated:
         yield "The original ran once only, so how repeatable it is was not seen."
     for fact in {fact: None for r in trainings.original for fact in r.facts}:
         if fact.name == "step_race":
-            yield f"The original races with its own step: {fact.detail}."
+            yield f"In the original {_cut(fact.detail)}. It was trained in the order that it means."
+
+
+def _caution(compared: Compared) -> Iterator[str]:
+    title, until = compared.quantity.title, compared.repeatable_until
+    if until is not None:
+        yield (
+            f"The original does not agree with itself in the {title} from step {until + 1} on, so "
+            "nothing is compared from there."
+        )
+    elif compared.spread:
+        yield (
+            f"Two runs of the original are up to {compared.spread:.1e} apart in the {title}, so no "
+            "more is demanded of the migrated training."
+        )
+    if compared.left_out and compared.left_out != NEITHER:
+        yield f"The {title} is not compared: {compared.left_out}."
+
+
+def _cut(detail: str) -> str:
+    return detail if len(detail) <= _LONGEST else f"{detail[:_LONGEST]} ..."

@@ -20,7 +20,7 @@ class Answer(Enum):
     KNOWN = "different, as is known"
     WRONG = "wrong"
     """The numbers are the same, and yet the graph is wrong."""
-    UNKNOWN = "not to be told"
+    UNKNOWN = "no answer"
 
     @property
     def exit_code(self) -> int:
@@ -68,3 +68,8 @@ class Verdict:
     def faults_of_migration(self) -> Tuple[Fault, ...]:
         """The faults that the original does not have."""
         return tuple(fault for fault in self.faults if not fault.is_original)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the migrated script is wrong, whatever its numbers say."""
+        return bool(self.faults_of_migration or self.wrong)

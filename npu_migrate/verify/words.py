@@ -68,7 +68,7 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
     comparison = verdict.comparison
     if verdict.failures:
         for failed in verdict.failures:
-            yield f"No answer. The run of the {failed.run}: {_failure(failed)}"
+            yield f"The run of the {failed.run}: {_failure(failed)}"
         if comparison.first is not None:
             first = comparison.first
             yield f"Before that the trainings differ {_place(first, comparison)}: {_values(first)}."
@@ -76,9 +76,9 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
             steps = comparison.steps
             yield f"{_steps(steps).capitalize()} before that {_is(steps)} the same."
     elif not comparison.steps:
-        yield "No answer: no training step was seen in both."
+        yield "There is no training step that both have."
     else:
-        yield "No answer: two runs of the original differ from the first step on."
+        yield "Two runs of the original differ from the first step on, so nothing can be compared."
     for finding in verdict.wrong:
         yield f"{finding.place}: {finding.message}."
 

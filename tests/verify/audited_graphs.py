@@ -143,6 +143,24 @@ def original_with_fixed_scale():
     return opt.minimize(a_loss(), global_step=step())
 
 
+@expects("scaler_not_of_npu", "scaler_not_above_gradients")
+def original_whose_gradients_go_round():
+    opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(
+        tf.train.AdamOptimizer(), "dynamic"
+    )
+    loss = a_loss()
+    variables = tf.trainable_variables()
+    return opt.apply_gradients(list(zip(tf.gradients(loss, variables), variables)), step())
+
+
+@expects("scaler_not_of_npu")
+def original_with_dynamic_scale():
+    opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(
+        tf.train.AdamOptimizer(), "dynamic"
+    )
+    return opt.minimize(a_loss(), global_step=step())
+
+
 # The step
 
 

@@ -245,3 +245,11 @@ def test_fault_of_the_original_is_its_own():
 def test_what_is_wrong_on_npus_only_is_no_matter_of_the_original():
     faulty = recording(facts=("finite_check_decides",))
     assert verdict(faulty, faulty).answer is Answer.WRONG
+
+
+def test_known_difference_excuses_no_fault():
+    original = recording(
+        facts=("fixed_loss_scale",), at3={"gradient_norm": INF, "weights_norm": NAN}
+    )
+    migrated = recording(facts=("scaler_stacked",), at3={"applied": False, "global_step": 2})
+    assert verdict(migrated, original).answer is Answer.DIFFERENT

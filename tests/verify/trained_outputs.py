@@ -50,11 +50,20 @@ def main():
 
 main()
 '''
-CONTRIB = "mp = tf.contrib.mixed_precision\n"
+CONTRIB = """\
+mp = tf.contrib.mixed_precision
+try:
+    import horovod.tensorflow as hvd
+except ImportError:
+    hvd = None
+else:
+    hvd.init()
+"""
 BRIDGE = """\
 from npu_bridge.estimator.npu.npu_loss_scale_manager import ExponentialUpdateLossScaleManager
 from npu_bridge.estimator.npu.npu_loss_scale_manager import FixedLossScaleManager
 from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
+from npu_bridge.estimator.npu.npu_optimizer import NPUDistributedOptimizer
 """
 
 
@@ -183,3 +192,23 @@ return NPULossScaleOptimizer({ADAM}, manager).minimize(loss, gs)
 """,
     ),
 }
+
+RANKED = """
+opt = {distributed}({sgd})
+opt = {scaler}(opt, {manager}(64, 2, 1, decr_ratio=0.5))
+return opt.minimize(loss, gs)
+"""
+TWO_RANKS = Pair(
+    RANKED.format(
+        distributed="hvd.DistributedOptimizer",
+        sgd="tf.train.GradientDescentOptimizer(0.1)",
+        scaler="mp.LossScaleOptimizer",
+        manager="mp.ExponentialUpdateLossScaleManager",
+    ),
+    RANKED.format(
+        distributed="NPUDistributedOptimizer",
+        sgd="tf.train.GradientDescentOptimizer(0.1)",
+        scaler="NPULossScaleOptimizer",
+        manager="ExponentialUpdateLossScaleManager",
+    ),
+)

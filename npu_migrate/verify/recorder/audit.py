@@ -123,12 +123,20 @@ def _scaling(seen: Seen) -> Iterator[Fact]:
         if len(scalers) > 1:
             names = ", ".join(map(_class, scalers))
             yield "scaler_stacked", f"{names} around {_class(application.optimizer)}"
-        manager = vars(scalers[0]).get("_loss_scale_manager") if scalers else None
-        if manager is not None:
-            yield from _unscaled(seen, application, manager.get_loss_scale())
+        scale = _scale_of(scalers[0]) if scalers else None
+        if scale is not None:
+            yield from _unscaled(application, scale)
 
 
-def _unscaled(seen: Seen, application: Application, scale: Any) -> Iterator[Fact]:
+def _scale_of(scaler: Any) -> Optional[Any]:
+    """The variable or tensor that a scaler multiplies the loss by, if it is always the same one."""
+    manager = vars(scaler).get("_loss_scale_manager")
+    if manager is not None:
+        return manager.get_loss_scale()
+    return getattr(vars(scaler).get("_loss_scale"), "_current_loss_scale", None)
+
+
+def _unscaled(application: Application, scale: Any) -> Iterator[Fact]:
     origin = storage(scale) if isinstance(scale, tf.Variable) else _origin(scale)
     gradients = [gradient.values for gradient in application.gradients]
     shapes = [gradient.shape.as_list() for gradient in gradients if gradient.shape]

@@ -20,7 +20,7 @@ class Verification:
     verdict: Verdict
 
 
-_COPY = re.compile(r"[^\s\"']*/npu-verify-[^/]+/(?:original|repeated|migrated)/[^/]+/")
+_COPY = re.compile(r"[^\s\"']*/npu-verify-[^/]+/(?:original|repeated|migrated)\d*/[^/]+/")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

@@ -39,7 +39,7 @@ def write(verification: Verification, stream: IO[str]) -> None:
         highlight=False,
     )
     verdict = verification.verdict
-    console.print(Text(_headline(verdict), style=_STYLES[verdict.answer]))
+    console.print(Text(verdict.answer.value.upper(), style=_STYLES[verdict.answer]))
     console.print(Text(visible_line(verdict.paragraph)))
     if verdict.comparison.steps:
         console.print(_table(verdict))
@@ -50,12 +50,6 @@ def write(verification: Verification, stream: IO[str]) -> None:
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     stripped = "\n".join(line.rstrip() for line in printed.split("\n"))
     stream.write(re.sub(r"\n{3,}", "\n\n", stripped).rstrip() + "\n")
-
-
-def _headline(verdict: Verdict) -> str:
-    if verdict.answer is Answer.UNKNOWN:
-        return "NO ANSWER"
-    return str(verdict.answer.value).upper()
 
 
 def _table(verdict: Verdict) -> object:

@@ -1,5 +1,6 @@
 "use strict";
 (() => {
+  document.querySelectorAll(".tail").forEach((tail) => { tail.scrollTop = tail.scrollHeight; });
   const form = document.getElementById("reader");
   if (!form) return;
   const values = [...document.querySelectorAll(".rank-values")].map((each) => JSON.parse(each.textContent));
