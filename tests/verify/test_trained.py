@@ -98,11 +98,11 @@ def bert(tmp_path_factory):
         "--loss_scale_window=3",
     )
 
-    def request(migrated, **more):
-        scripts = (
-            Program(str(folder / "run_pretraining.py"), (*arguments, *more.pop("arguments", ())))
+    def request(migrated, *further, **more):
+        scripts = [
+            Program(str(folder / "run_pretraining.py"), arguments + further)
             for folder in (BERT / "original", migrated)
-        )
+        ]
         return Request(*scripts, steps=4, **{"overflows": Overflows((3,)), **more})
 
     return request
@@ -162,7 +162,7 @@ def test_two_scalers_are_seen_in_the_graph(mutated):
 @needs_horovod
 def test_ranks_of_bert_that_judge_apart(bert, tmp_path):
     folder = mutate(BERT / "migrated", tmp_path / "m", "ranks judge apart")
-    request = bert(folder, processes=2, overflows=Overflows((3,), 1), arguments=("--horovod",))
+    request = bert(folder, "--horovod", processes=2, overflows=Overflows((3,), 1))
     verdict = judge(run_experiment(request), _read(folder))
     assert verdict.answer.exit_code == 1
     assert [fault.name for fault in verdict.faults] == ["ranks_judge_apart"]
