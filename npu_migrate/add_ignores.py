@@ -1,4 +1,4 @@
-"""Writes comments that suppress findings, at the ends of their lines."""
+"""Writes comments that suppress findings: at the ends of lines of Python, above other commands."""
 
 import re
 import tokenize
@@ -7,7 +7,7 @@ from typing import Dict, Iterable, List, Set
 
 from npu_migrate.plan import Finding
 from npu_migrate.sources import decode, encode
-from npu_migrate.suppressions import OWN_FAMILY, Span, Suppression, read, tokens
+from npu_migrate.suppressions import OWN_FAMILY, Span, Suppression, commands, read, tokens
 
 _LINE = re.compile("([^\r\n]*)(\r\n|\r|\n|\\Z)")
 
@@ -31,6 +31,27 @@ def with_ignores(data: bytes, path: str, findings: Iterable[Finding]) -> bytes:
         code, end = lines[line - 1]
         lines[line - 1] = _commented(code, added, comments.get(line)), end
     return encode("".join(code + end for code, end in lines), data, path)
+
+
+def with_ignores_above(data: bytes, findings: Iterable[Finding]) -> bytes:
+    """A file of another language with comments above the commands that are left for a person."""
+    lines = _LINE.findall(data.decode("utf-8", "surrogateescape"))
+    starts = {
+        line: first
+        for first, last in commands([code for code, _ in lines])
+        for line in range(first, last + 1)
+    }
+    codes: Dict[int, Set[str]] = defaultdict(set)
+    for finding in findings:
+        codes[starts[finding.line]].add(finding.code)
+    for start in sorted(codes, reverse=True):
+        code, end = lines[start - 1]
+        indentation = " " * (
+            len(code) - len(code.lstrip(" "))
+        )  # a tab makes a recipe of a Makefile
+        comment = f"{indentation}# npu-migrate: ignore[{_listed(codes[start])}]"
+        lines.insert(start - 1, (comment, end or "\n"))
+    return "".join(code + end for code, end in lines).encode("utf-8", "surrogateescape")
 
 
 def _commented(line: str, codes: Set[str], comment: "Suppression | None") -> str:

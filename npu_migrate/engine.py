@@ -55,7 +55,12 @@ def migrate(
     if others or notebooks:
         from npu_migrate.project_files.examine import Examiner
 
-        examiner = Examiner(rules, rules.select(options.select, options.ignore), options.ignored_in)
+        examiner = Examiner(
+            rules,
+            rules.select(options.select, options.ignore),
+            options.ignored_in,
+            options.add_ignores,
+        )
         for source in notebooks:
             results[source.path] = examiner.with_commands(results[source.path])
         for source in others:

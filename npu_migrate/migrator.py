@@ -20,7 +20,7 @@ from npu_migrate.rules import HUNDREDS, Rule, Rules
 from npu_migrate.scripts import Script, read_script
 from npu_migrate.selection import Selection, Share, is_coupled, judged, share
 from npu_migrate.sources import Source, SourceError, decode
-from npu_migrate.suppressions import MARK, Suppressions
+from npu_migrate.suppressions import Suppressions, are_in
 from npu_migrate.suppressions import read as read_suppressions
 
 
@@ -140,7 +140,7 @@ class Migrator:
 
     def _suppressions(self, path: str, script: Script) -> Suppressions:
         ignored = self._options.ignored_in.get(path, ())
-        if MARK not in script.python:
+        if not are_in(script.python):
             return Suppressions(everywhere=ignored)
         return replace(read_suppressions(decode(script.python, path)), everywhere=ignored)
 

@@ -16,7 +16,7 @@ from npu_migrate.rules import Rules
 from npu_migrate.scan import Scan, Scanner
 from npu_migrate.scripts import OtherLanguage, Script, read_script
 from npu_migrate.sources import Source, SourceError, TransientError, parse
-from npu_migrate.suppressions import MARK
+from npu_migrate.suppressions import are_in
 
 KEPT_BYTES = 5_000_000
 """Source bytes whose indexes are kept between the passes; what is beyond is read again."""
@@ -71,7 +71,7 @@ class Reader:
             tree = parse(script.python, source.path)
             seen = outline(tree)
             text = Text(seen.code(script.python))
-            scan = self._scanner(text, seen, MARK in script.python)
+            scan = self._scanner(text, seen, are_in(script.python))
             if scan.concerned:
                 self._keep(source, script, tree, text)
             return ScannedFile(source, scan)

@@ -168,7 +168,9 @@ class Rules:
         starts = ["" if text.upper() == "ALL" else text.upper() for text in selectors]
         for start in starts:
             if not any(code.startswith(start) for code in self.by_code):
-                hint = _nearest(start, self.by_code)
+                named = [rule for rule in self.by_code.values() if rule.name == start.lower()]
+                hint = f" (the rule {named[0].name} has the code {named[0].code})" if named else ""
+                hint = hint or _nearest(start, self.by_code)
                 raise UnknownCode(f"no rule's code is or starts with {start}{hint}")
         return starts
 

@@ -3,6 +3,9 @@
 ``# npu-migrate: ignore`` suppresses what is found on its line, ``ignore[NPU101,NPU2]`` only what
 has these codes or starts of codes. Of a statement over several lines, the first and the last speak
 for all. ``# npu-migrate: ignore-file``, alone on a line at the top level, speaks for its file.
+
+In files of other languages a comment alone on a line speaks for the command below it, since many
+lines there can't take one: a backslash at the end of a line continues the command.
 """
 
 import difflib
@@ -15,8 +18,8 @@ from typing import Iterator, List, Sequence, Tuple
 from npu_migrate.plan import Finding
 from npu_migrate.rules import Rule, Rules, UnknownCode
 
-MARK = b"npu-migrate:"
-"""What a file holds that holds such a comment; others are never tokenised."""
+_MARK = "npu-migrate"
+_SIGN = re.compile(rb"#[ \t]*(?i:npu[-_]?migrate)\b")
 
 OWN_FAMILY = "NPU0"
 """How the codes start of findings about the comments themselves, which comments don't suppress."""
@@ -26,7 +29,9 @@ UNUSED, UNCLEAR = "unused-suppression", "unclear-suppression"
 LINE_END = re.compile("\r\n|\r|\n")
 
 _COMMENT = re.compile(
-    r"#\s*npu-migrate:\s*(?P<word>[\w-]+)[ \t]*(?P<codes>\[[^\]#]*(?P<closed>\])?)?"
+    r"#\s*(?P<mark>npu[-_]?migrate\b)[ \t]*(?P<colon>:?)\s*"
+    r"(?P<word>[\w-]+)[ \t]*(?P<codes>\[[^\]#]*(?P<closed>\])?)?",
+    re.IGNORECASE,
 )
 _LINE, _FILE = "ignore", "ignore-file"
 _LIKE = (_LINE, _FILE, "ignored", "ignores", "noqa", "nolint", "disable", "skip", "suppress")
@@ -146,6 +151,11 @@ def _finding(path: str, comment: Suppression, rule: Rule, subject: str) -> Findi
 # Reading ------------------------------------------------------------------------------------------
 
 
+def are_in(data: bytes) -> bool:
+    """Whether a file may hold such comments; others are never tokenised."""
+    return _SIGN.search(data) is not None
+
+
 def read(text: str) -> Suppressions:
     """The suppressions of a script."""
     comments: List[Suppression] = []
@@ -170,12 +180,39 @@ def read(text: str) -> Suppressions:
 def read_lines(text: str) -> Suppressions:
     """The suppressions of a file in another language whose comments begin with ``#``."""
     comments: List[Suppression] = []
-    for number, line in enumerate(LINE_END.split(text), 1):
+    lines = LINE_END.split(text)
+    for number, line in enumerate(lines, 1):
         match = _COMMENT.search(line)
         if match:
             column = match.start()
             comments += _read(line[column:], number, column, not line[:column].strip())
-    return Suppressions(tuple(comments))
+    return Suppressions(tuple(comments), tuple(_with_comments(lines)))
+
+
+def commands(lines: Sequence[str]) -> Iterator[Span]:
+    """The commands of a file that is no script, each with the lines that it is continued on."""
+    start = 0
+    for number, line in enumerate(lines, 1):
+        is_comment = _is_comment(line)
+        if is_comment and not start:
+            continue
+        start = start or number
+        if is_comment or not line.endswith("\\"):
+            yield start, number
+            start = 0
+
+
+def _with_comments(lines: Sequence[str]) -> Iterator[Span]:
+    """The commands, and each with the lines right above it that are comments."""
+    for first, last in commands(lines):
+        yield first, last
+        while first > 1 and _is_comment(lines[first - 2]):
+            first -= 1
+            yield first, last
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
 
 
 def tokens(text: str) -> Iterator[tokenize.TokenInfo]:
@@ -196,7 +233,14 @@ def _read(comment: str, line: int, column: int, is_alone: bool) -> Iterator[Supp
 
 def _meant(match: "re.Match[str]", line: int, at: int, is_alone: bool) -> Iterator[Suppression]:
     word, codes, text = match.group("word"), match.group("codes"), match.group().rstrip()
-    if word in (_LINE, _FILE):
+    misspelt = match.group("mark").lower() != _MARK or not match.group("colon")
+    if misspelt:
+        if word.lower() in (_LINE, _FILE) and (codes or match.group("colon")):
+            problem = f"it is written # {_MARK}: {word.lower()}"
+            yield Suppression(line, at + 1, text, problem=problem)
+        return
+    if word.lower() in (_LINE, _FILE):
+        word = word.lower()
         given = (part.strip().upper() for part in (codes or "").strip("[]").split(","))
         starts = tuple("" if start == "ALL" else start for start in given if start)
         problem = _problem(word, codes, match.group("closed"), starts, is_alone and not at)

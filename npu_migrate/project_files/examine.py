@@ -13,7 +13,7 @@ from npu_migrate.project_files.shell import Script
 from npu_migrate.results import FileResult
 from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import Source, SourceError
-from npu_migrate.suppressions import MARK, Suppressions, read_lines
+from npu_migrate.suppressions import Suppressions, are_in, read_lines
 
 _INSTRUCTION = re.compile(r"^[ \t]*(RUN|CMD|ENTRYPOINT|ENV|FROM|ARG|[A-Z]{3,})\b", re.MULTILINE)
 _RECIPE = re.compile(r"^(\t[@+-]*)?.*(?:\\\r?\n.*)*", re.MULTILINE)
@@ -28,12 +28,17 @@ class Examiner:
     """
 
     def __init__(
-        self, known: Rules, chosen: Rules, ignored_in: Mapping[str, Tuple[str, ...]]
+        self,
+        known: Rules,
+        chosen: Rules,
+        ignored_in: Mapping[str, Tuple[str, ...]],
+        add_ignores: bool = False,
     ) -> None:
         self._known = known
         self._chosen = chosen
         self._by_name = {rule.name: rule for rule in chosen.by_code.values()}
         self._ignored_in = ignored_in
+        self._add_ignores = add_ignores
 
     def examine(self, source: Source) -> FileResult:
         """The findings of a file that is no script of Python."""
@@ -42,10 +47,25 @@ class Examiner:
             data = source.read()
         except SourceError as error:
             return FileResult(path, b"", b"", error=error)
+        result = self._judged(path, data)
+        return self._with_ignores(result) if self._add_ignores else result
+
+    def _judged(self, path: str, data: bytes) -> FileResult:
         text = data.decode("utf-8", "replace")
         found = self._findings(path, text, _found(os.path.basename(path), text))
         shown, suppressed = (tuple(sorted(part, key=_by_place)) for part in found)
         return FileResult(path, data, data, shown, suppressed=suppressed)
+
+    def _with_ignores(self, result: FileResult) -> FileResult:
+        """The file with comments that suppress what is left, where they can do so."""
+        from npu_migrate.add_ignores import can_be_ignored, with_ignores_above
+
+        left = [f for f in result.findings if f.status.is_left and can_be_ignored(f)]
+        after = with_ignores_above(result.before, left)
+        ignored = self._judged(result.path, after)
+        if any(f.status.is_left and can_be_ignored(f) for f in ignored.findings):
+            return result
+        return replace(ignored, before=result.before)
 
     def with_commands(self, result: FileResult) -> FileResult:
         """The result of a notebook, with what its shell commands are found to do."""
@@ -73,7 +93,7 @@ class Examiner:
             for one in found
             if one.rule in self._by_name
         ]
-        suppressions = read_lines(text) if MARK.decode() in text else Suppressions()
+        suppressions = read_lines(text) if are_in(text.encode()) else Suppressions()
         suppressions = replace(suppressions, everywhere=self._ignored_in.get(path, ()))
         suppressed = [finding for finding in findings if suppressions.holds(finding)]
         shown = [finding for finding in findings if not suppressions.holds(finding)]

@@ -56,6 +56,7 @@ def session(comment):
         "# npu-migrate: ignore[NPU401] until the bridge is updated",
         "# type: ignore  # npu-migrate: ignore[NPU4]  # noqa",
         "# npu-migrate: ignore[ALL]",
+        "# NPU-migrate : Ignore[npu401]",
     ],
 )
 def test_a_suppressed_line_is_neither_changed_nor_reported(comment):
@@ -315,6 +316,7 @@ def test_only_the_codes_of_no_use_are_reported():
         ("ignore[NPU401", "the bracket is not closed"),
         ("ingore[NPU401]", "ingore is neither ignore nor ignore-file"),
         ("noqa", "noqa is neither ignore nor ignore-file"),
+        ("ignore[session-config]", "(the rule session-config has the code NPU401)"),
     ],
 )
 def test_a_comment_that_is_not_clear_suppresses_nothing(comment, message):
@@ -324,7 +326,19 @@ def test_a_comment_that_is_not_clear_suppresses_nothing(comment, message):
     assert message in unclear.message
 
 
+@pytest.mark.parametrize(
+    "comment",
+    ["# npu_migrate: ignore[NPU401]", "# npu-migrate ignore[NPU401]", "#NPUmigrate:ignore"],
+)
+def test_a_mark_that_is_written_otherwise_is_not_passed_over(comment):
+    result = session(comment)
+    (unclear, finding) = sorted(result.findings, key=lambda finding: finding.code)
+    assert (unclear.code, finding.code) == ("NPU002", "NPU401")
+    assert "it is written # npu-migrate: ignore" in unclear.message
+
+
 def test_prose_is_no_suppression():
+    assert codes(migrated("x = 1  # npu_migrate ignores this\n# npu-migrate ignore it\n")) == []
     assert codes(migrated("# npu-migrate: see the guide\nx = 1  # npu-migrate: by hand\n")) == []
 
 
@@ -364,6 +378,55 @@ def test_shell_scripts():
     result = run_all({"a.sh": "# npu-migrate: ignore-file\necho x # npu-migrate: ignore\n" + text})
     assert codes(result["a.sh"]) == [(2, "NPU001")]
     result = run_all({"a.sh": text}, ignored_in={"a.sh": ("NPU2",)})["a.sh"]
+    assert (result.findings, len(result.suppressed)) == ((), 1)
+
+
+LAUNCHED = """\
+export X=1
+{}
+mpirun -np 8 \\{}
+    python train.py{}
+echo done{}
+"""
+IGNORED = "  # npu-migrate: ignore[NPU281]"
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_command_over_several_lines(place):
+    comments = [""] * 4
+    comments[place] = IGNORED
+    result = run_all({"a.sh": LAUNCHED.format(*comments)})["a.sh"]
+    assert result.findings == ()
+    assert [finding.code for finding in result.suppressed] == ["NPU281"]
+
+
+def test_a_comment_speaks_for_no_other_command():
+    result = run_all({"a.sh": LAUNCHED.format("", "", "", IGNORED)})["a.sh"]
+    assert codes(result) == [(3, "NPU281"), (5, "NPU001")]
+    above = "# npu-migrate: ignore\n\nmpirun -np 2 python a.py\n"
+    assert codes(run_all({"a.sh": above})["a.sh"]) == [(1, "NPU001"), (3, "NPU281")]
+
+
+def test_comments_above_each_other_speak_for_the_same_command():
+    text = "# npu-migrate: ignore[NPU281]\n# why\n# npu-migrate: ignore[NPU681]\n"
+    text += "CUDA_VISIBLE_DEVICES=0 mpirun -np 2 python a.py\n"
+    result = run_all({"a.sh": text})["a.sh"]
+    assert (result.findings, len(result.suppressed)) == ((), 2)
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        (
+            "Dockerfile",
+            "# npu-migrate: ignore[NPU984]\nFROM nvcr.io/nvidia/tensorflow:20.06-tf1-py3\n",
+        ),
+        ("requirements.txt", "# npu-migrate: ignore\nhorovod==0.19\n"),
+        ("Makefile", "train:\n# npu-migrate: ignore\n\tmpirun -np 2 \\\n\t  python train.py\n"),
+    ],
+)
+def test_a_line_that_takes_no_comment_has_it_above(name, text):
+    result = run_all({name: text})[name]
     assert (result.findings, len(result.suppressed)) == ((), 1)
 
 
@@ -447,3 +510,24 @@ def test_comments_are_all_that_is_written(run, folder, option):
     outcome = run("--add-ignores", option, "a.py")
     assert outcome.status == 2
     assert "--add-ignores writes comments alone" in outcome.err
+
+
+PROJECT_FILES = {
+    "train.sh": "set -e\nfor n in 1 2; do\n  mpirun -np $n \\\n    python train.py\ndone\n",
+    "Dockerfile": "# syntax=docker/dockerfile:1\nFROM nvcr.io/nvidia/tensorflow:20.06-tf1-py3\n",
+    "requirements.txt": "numpy\nhorovod==0.19",
+    "pyproject.toml": '[project]\ndependencies = [\n  "tensorflow-gpu==1.15",\n]\n',
+    "Makefile": "train:\n\thorovodrun -np 2 python train.py\n",
+}
+
+
+@pytest.mark.parametrize("name", PROJECT_FILES)
+def test_comments_are_written_above_what_is_no_python(name):
+    text = PROJECT_FILES[name]
+    result = run_all({name: text}, add_ignores=True)[name]
+    lines = result.after.decode().splitlines()
+    assert [line for line in lines if "npu-migrate" not in line] == text.splitlines()
+    assert len(lines) == len(text.splitlines()) + 1
+    assert result.findings == ()
+    again = run_all({name: result.after.decode()})[name]
+    assert (again.findings, len(again.suppressed)) == ((), 1)
