@@ -1,13 +1,15 @@
 """A baseline: the findings that a team knows of, so that a check fails on new ones only.
 
 A finding is known by its file, its code and the text of its line, and not by the line's number, so
-that it stays known when the line moves. Paths are relative to the baseline's own folder.
+that it stays known when the line moves. Paths are relative to the baseline's own folder. A run that
+rewrites files rewrites what the baseline says of them.
 """
 
+import difflib
 import hashlib
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
@@ -17,7 +19,9 @@ from npu_migrate.sources import STDIN, decode, is_notebook, is_project_file
 from npu_migrate.sources import replace as replace_file
 from npu_migrate.suppressions import LINE_END
 
-VERSION = 1
+VERSION = 2
+_LONGEST = 100
+"""Characters of a line that a baseline shows."""
 _WRITE = "write it with --write-baseline"
 
 
@@ -30,7 +34,7 @@ class BaselineError(Exception):
 
 @dataclass(frozen=True)
 class Baseline:
-    """The known findings by file; each is a code and a hash of its line, with how often."""
+    """The known findings by file; each is a code and the text of its line, with how often."""
 
     path: str
     files: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -54,6 +58,29 @@ class Baseline:
             if counts:
                 files[self._name(result.path)] = counts
         return Baseline(self.path, files)
+
+    def rewritten(self, results: Sequence[FileResult]) -> "Baseline":
+        """The same once the texts of the results are in place.
+
+        What was migrated is known no more, and what is left stays known where its line changed.
+        """
+        files = {name: Counter(known) for name, known in self.files.items()}
+        for result in results:
+            known = files.get(self._name(result.path))
+            if not known or not result.is_changed:
+                continue
+            before, after = _Lines(result), _Lines(replace(result, before=result.after))
+            places = _places(before, after)
+            for finding in (*result.known, *result.findings):
+                key = _key(finding, before)
+                if known[key] <= 0 or not _asks_something(finding):
+                    continue
+                known[key] -= 1
+                if finding.status.is_left:
+                    line = places[finding.cell].get(finding.line, 0)
+                    known[_key(replace(finding, line=line), after)] += 1
+        kept = {name: +known for name, known in files.items()}
+        return Baseline(self.path, {name: known for name, known in kept.items() if known})
 
     def write(self) -> None:
         """Sorted, one finding a line, so that a diff of it can be read."""
@@ -136,11 +163,16 @@ class _Lines:
         self._result = result
         self._cells: Dict[int, List[str]] = {}
 
-    def text(self, finding: Finding) -> str:
+    @property
+    def cells(self) -> Mapping[int, List[str]]:
+        """The lines by the number of their cell, which is 0 in a file without cells."""
         if not self._cells:
             self._cells = {number: LINE_END.split(text) for number, text in self._texts()}
-        lines = self._cells.get(finding.cell, [])
-        return lines[finding.line - 1] if finding.line <= len(lines) else ""
+        return self._cells
+
+    def text(self, finding: Finding) -> str:
+        lines = self.cells.get(finding.cell, [])
+        return lines[finding.line - 1] if 0 < finding.line <= len(lines) else ""
 
     def _texts(self) -> Iterable[Tuple[int, str]]:
         path, data = self._result.path, self._result.before
@@ -154,8 +186,34 @@ class _Lines:
 
 
 def _key(finding: Finding, lines: _Lines) -> str:
-    text = lines.text(finding).strip()
-    return f"{finding.code} {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:12]}"
+    text = " ".join(lines.text(finding).split())
+    if len(text) > _LONGEST:
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+        text = f"{text[:_LONGEST]}... {digest}"
+    return f"{finding.code} {text}"
+
+
+def _places(before: _Lines, after: _Lines) -> Dict[int, Dict[int, int]]:
+    """Cell -> line -> where the line is once the file is rewritten; lines that went have none."""
+    places: Dict[int, Dict[int, int]] = defaultdict(dict)
+    for cell, old in before.cells.items():
+        new = after.cells.get(cell, [])
+        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+        for kind, start, end, first, last in matcher.get_opcodes():
+            for line in range(start, end):
+                if kind == "equal":
+                    places[cell][line + 1] = first + line - start + 1
+                elif kind == "replace":
+                    places[cell][line + 1] = _closest(old[line], new, first, last) + 1
+    return places
+
+
+def _closest(line: str, lines: Sequence[str], first: int, last: int) -> int:
+    """The line from ``first`` to before ``last`` that is most like another."""
+    return max(
+        range(first, last),
+        key=lambda number: difflib.SequenceMatcher(None, line, lines[number], False).ratio(),
+    )
 
 
 def _asks_something(finding: Finding) -> bool:

@@ -101,6 +101,11 @@ class Request:
         return not (self.diff or self.check or self.write_baseline)
 
     @property
+    def rewrites(self) -> bool:
+        """Whether the files themselves become others."""
+        return self.writes and self.output is None and not self.is_filter
+
+    @property
     def is_filter(self) -> bool:
         """Whether the migrated source itself goes to standard output."""
         return self.paths == ("-",) and self.writes
@@ -471,15 +476,24 @@ def _baseline(request: Request) -> "Optional[Baseline]":
 def _without_known(
     request: Request, results: "Tuple[FileResult, ...]", baseline: "Baseline"
 ) -> "Tuple[FileResult, ...]":
-    from npu_migrate.baseline import BaselineError
-
     if request.write_baseline:
         baseline = baseline.updated(results)
-        try:
-            baseline.write()
-        except BaselineError as error:
-            raise click.ClickException(str(error)) from error
-    return baseline.without_known(results, request.writes)
+        _write_baseline(baseline)
+    parted = baseline.without_known(results, request.writes)
+    if request.rewrites:
+        after = baseline.rewritten(parted)
+        if after.files != baseline.files:
+            _write_baseline(after)
+    return parted
+
+
+def _write_baseline(baseline: "Baseline") -> None:
+    from npu_migrate.baseline import BaselineError
+
+    try:
+        baseline.write()
+    except BaselineError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":

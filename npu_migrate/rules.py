@@ -113,6 +113,8 @@ class Rule:
     remedy: str = ""
     documentation: str = ""
     default: bool = True
+    once: bool = False
+    """It is found only as long as what it comes from is not migrated."""
     examples: Tuple[Example, ...] = ()
 
 
@@ -258,6 +260,7 @@ def _read_rule(table: "_Table", family: str, documentation: str) -> Rule:
         remedy=table.text("remedy", ""),
         documentation=table.text("documentation", documentation),
         default=table.flag("default", True),
+        once=table.flag("once", False),
         examples=tuple(_read_example(example, status) for example in table.tables("examples")),
     )
     _check_rule(table, rule)

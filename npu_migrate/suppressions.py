@@ -111,7 +111,8 @@ class Suppressions:
         mine = [f.code for f in found if comment in self._of(f.code, f.line)]
         for start in comment.codes or ("",):
             is_used = any(code.startswith(start) for code in mine)
-            if not is_used and _are_chosen(start, chosen, known):
+            is_lasting = start not in known.by_code or not known.by_code[start].once
+            if not is_used and is_lasting and _are_chosen(start, chosen, known):
                 yield start or comment.text
 
 

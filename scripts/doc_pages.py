@@ -132,17 +132,26 @@ def _family(family: str, rules: List[Rule]) -> str:
         "",
         _ABOUT[family],
         "",
-        "| code | name | what becomes of it |",
-        "|---|---|---|",
+        "| code | name | what is found | what becomes of it |",
+        "|---|---|---|---|",
     ]
-    lines += [f"| [{r.code}](#{r.code.lower()}) | `{r.name}` | {_becomes(r)} |" for r in rules]
+    lines += [
+        f"| [{r.code}](#{r.code.lower()}) | `{r.name}` | {_short(r)} | {_becomes(r)} |"
+        for r in rules
+    ]
     for rule in rules:
         lines += ["", *_rule(rule)]
     return "\n".join(lines) + "\n"
 
 
 def _becomes(rule: Rule) -> str:
-    return _BECOMES[rule.status] + ("" if rule.default else "; off unless selected")
+    becomes = _BECOMES[rule.status] + ("" if rule.default else "; off unless selected")
+    return becomes + ("; seen by the first run only" if rule.once else "")
+
+
+def _short(rule: Rule) -> str:
+    """The first part of what a rule says."""
+    return _prose(in_words(rule.message, rule).partition("; ")[0])
 
 
 def _rule(rule: Rule) -> Iterator[str]:

@@ -13,7 +13,7 @@ _WIDTH = 88
 AS_SHOWN = "what the finding says"
 _CALLED = {"global step": "the optimizer's class"}
 """What a rule without names speaks of, by its family."""
-_ADDED = ("dropped", "notes", "note", "local")
+_ADDED = ("also", "besides", "dropped", "notes", "note", "local")
 """Details that a finding adds to its sentence, or has none of."""
 _WORDS = {
     "arguments": "an argument",
@@ -106,6 +106,7 @@ def _entry(rule: Rule) -> Dict[str, Any]:
 
 def _lines(rule: Rule, paint: Paint) -> Iterator[str]:
     default = "" if rule.default else ", off unless selected"
+    default += ", seen by the first run only" if rule.once else ""
     title = paint(f"{rule.code} {rule.name}", "bold")
     yield f"{title} ({rule.family}, {rule.status.value}{default})"
     paragraphs = (

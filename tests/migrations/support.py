@@ -39,7 +39,7 @@ class Own(tf.train.Optimizer):
 """
 """An optimizer that leaves the step to its caller, as BERT's do."""
 
-SAID_ONCE = ("NPU131", "NPU315", "NPU405")
+SAID_ONCE = tuple(rule.code for rule in RULES.by_code.values() if rule.once)
 """Findings about what the first run changed; later runs don't see that it was different."""
 
 _MARK = re.compile(r"#!((?: NPU\d+)+)")

@@ -226,6 +226,26 @@ def test_what_can_not_be_asked_is_left_to_a_person():
     assert "set_precision_mode" not in outcome.text
 
 
+def test_what_can_be_asked_is_told_apart_from_what_can_not():
+    text = with_tf(
+        f"""\
+        def build(opt, flags):
+            if flags():
+                opt = {REWRITE}(opt)
+            return opt
+
+        def main(flags):
+            if flags.amp:
+                opt = {REWRITE}(tf.train.AdamOptimizer())
+            return tf.Session()  #! NPU405
+        """
+    )
+    outcome = migrate(text)
+    assert '"mixed_float16" if flags.amp else None' in outcome.text
+    message = outcome.messages("NPU405")
+    assert "is also switched on" in message and "only where flags.amp" in message
+
+
 @pytest.mark.parametrize(
     "switch",
     [

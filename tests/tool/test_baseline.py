@@ -83,6 +83,38 @@ class TestWords:
         assert outcome.status == 0
         assert outcome.out.endswith("1 of 1 file changed, 1 migrated, 1 known\n")
         assert (folder / "a.py").read_text() == "x = NPU\ny = CUDA\n"
+        left = json.loads((folder / "known.json").read_text())["findings"]
+        assert left == {"a.py": {"NPU901 y = CUDA": 1}}
+
+    def test_what_is_known_stays_so_where_migrating_changes_its_line(
+        self, write, known, check, run
+    ):
+        write(a="y = 0\nx = GPU, CUDA\n\nz = CUDA, 1\n")
+        known()
+        run("--baseline", "known.json", ".")
+        assert check().status == 0
+        write(b="y = CUDA\n")
+        assert check().status == 1
+
+    def test_what_a_run_does_not_look_at_stays_known(self, write, known, check, run, folder):
+        write(a="x = GPU, CUDA\n", b="x = GPU\n")
+        known()
+        run("--baseline", "known.json", "a.py")
+        assert list(json.loads((folder / "known.json").read_text())["findings"]) == ["a.py", "b.py"]
+
+    @pytest.mark.parametrize("arguments", [["--diff"], ["--check"], ["-o", "../out"]])
+    def test_who_only_looks_changes_no_baseline(self, write, known, run, folder, arguments):
+        write(a="x = GPU, CUDA\n")
+        known()
+        text = (folder / "known.json").read_text()
+        run("--baseline", "known.json", *arguments, "a.py")
+        assert (folder / "known.json").read_text() == text
+
+    def test_a_reader_sees_what_is_known(self, write, known):
+        write(a="x = GPU\n" + "y = CUDA" + " + 1" * 50 + "\n")
+        short, long = known()["a.py"]
+        assert short == "NPU101 x = GPU"
+        assert long.startswith("NPU901 y = CUDA + 1 + 1") and len(long) < 125
 
     def test_the_file_is_sorted_and_stable(self, write, known, folder):
         write(b="x = GPU\n", a="y = CUDA\nx = GPU\n")
@@ -146,9 +178,9 @@ def test_notebooks_and_shell_scripts(known, check, folder):
     [
         (None, "known.json: there is no such baseline; write it with --write-baseline"),
         ("{", "known.json: no JSON: "),
-        ("[]", "known.json: no baseline of version 1"),
-        ('{"version": 2}', "known.json: no baseline of version 1"),
-        ('{"version": 1, "findings": {"a.py": ["NPU101"]}}', "its findings are no counts"),
+        ("[]", "known.json: no baseline of version 2"),
+        ('{"version": 1}', "known.json: no baseline of version 2"),
+        ('{"version": 2, "findings": {"a.py": ["NPU101"]}}', "its findings are no counts"),
     ],
 )
 def test_a_baseline_that_is_of_no_use(write, check, folder, monkeypatch, text, message):

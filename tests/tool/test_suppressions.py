@@ -359,6 +359,21 @@ def test_what_a_run_does_not_look_for_is_not_called_useless(options):
     assert codes(migrated("x = 1  # npu-migrate: ignore[NPU101]\n", **options)) == []
 
 
+def test_what_only_the_first_run_sees_is_not_called_useless_after_it():
+    text = """\
+    import tensorflow as tf
+    def build(opt, flags):
+        if flags():
+            opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
+        return opt
+    session = tf.Session()  # npu-migrate: ignore[NPU405]
+    """
+    result = migrated(text)
+    assert b"NPULossScaleOptimizer" in result.after
+    assert [finding.code for finding in result.suppressed] == ["NPU405"]
+    assert codes(migrated(result.after.decode())) == []
+
+
 def test_rules_that_are_off_are_not_called_useless():
     text = "x = 1  # npu-migrate: ignore[NPU5]\n"
     assert codes(migrated(text)) == []

@@ -53,7 +53,7 @@ class LossScaling:
             self._migrate(wrap)
         for wrap, verdict in verdicts.left.items():
             symbol = verdicts.symbol(wrap)
-            if verdict.rule == precision.DUMMY_RULE and precision.is_carried(self.context):
+            if verdict.rule == precision.DUMMY_RULE and precision.is_carried(self.context, wrap):
                 continue  # its work is done by the sessions, and it goes
             is_order = verdict.rule == nesting.RULE
             if is_order and self.nesting.can_move:

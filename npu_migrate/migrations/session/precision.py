@@ -54,10 +54,18 @@ def _loss_scaling(context: Context) -> None:
             context.report(UNSCALED_RULE, switch.node, symbol=switch.name)
 
 
-def is_carried(context: Context) -> bool:
-    """Whether the program has sessions or Estimators that get what its switches say."""
+def is_carried(context: Context, node: Optional[ast.expr] = None) -> bool:
+    """Whether the program has sessions or Estimators that get what its switches say.
+
+    With ``node``, only what the switch there says.
+    """
     program = context.run.precision_of(context.index.module)
-    known = all(switch.condition.known for switch in program.switches if not switch.followed)
+    here = (context.index.module, getattr(node, "lineno", 0))
+    known = all(
+        switch.condition.known
+        for switch in program.switches
+        if not switch.followed and (node is None or (switch.module, switch.line) == here)
+    )
     is_spared = any(finding.name in CARRIERS for finding in context.plan.suppressed)
     return program.configured and known and SESSION_RULE in context.rules and not is_spared
 
@@ -65,7 +73,7 @@ def is_carried(context: Context) -> bool:
 def remove_dummies(context: Context, verdicts: Verdicts, removal: Removal) -> None:
     """Graph rewrites that train nothing go, with what only they read."""
     for wrap, verdict in verdicts.left.items():
-        if verdict.rule == DUMMY_RULE and is_carried(context):
+        if verdict.rule == DUMMY_RULE and is_carried(context, wrap):
             statement = context.index.statement(wrap)
             symbol = vocabulary.GRAPH_REWRITE
             if context.report(DUMMY_RULE, wrap, status=Status.MIGRATED, symbol=symbol):
@@ -115,13 +123,20 @@ def _tests(context: Context, fixed: List[PrecisionSwitch], use: ast.AST) -> List
     """Source, where ``use`` stands, of the conditions of switches that can't be followed."""
     conditions = Conditions(context.index, Optimizers(context.index))
     told = [(switch, _test(conditions, switch, use)) for switch in fixed]
-    tests = [test for _, test in told if test is not None]
+    tests = list(dict.fromkeys(test for _, test in told if test is not None))
     unseen = [switch for switch, test in told if test is None]
     if unseen and "" not in tests and not _is_asked(context, use):
         context.without_precision.add(use)
         where = ", ".join(f"{s.module.lstrip(':').replace('.', '/')}.py:{s.line}" for s in unseen)
-        context.report("precision-not-visible", use, where=where)
-    return list(dict.fromkeys(tests))
+        asked = " or ".join(tests)
+        context.report(
+            "precision-not-visible",
+            use,
+            where=where,
+            also="also " if asked else "",
+            besides=f"; this configuration gets it only where {asked}" if asked else "",
+        )
+    return tests
 
 
 def _is_asked(context: Context, use: ast.AST) -> bool:
