@@ -198,7 +198,7 @@ def _places(before: _Lines, after: _Lines) -> Dict[int, Dict[int, int]]:
     places: Dict[int, Dict[int, int]] = defaultdict(dict)
     for cell, old in before.cells.items():
         new = after.cells.get(cell, [])
-        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+        matcher = difflib.SequenceMatcher(None, old, new)
         for kind, start, end, first, last in matcher.get_opcodes():
             for line in range(start, end):
                 if kind == "equal":

@@ -174,10 +174,15 @@ def _with_ignores(path: str, script: Script, plan: Plan) -> FileResult:
 
     left = [finding for finding in plan.findings if finding.status.is_left]
     ignored = [finding for finding in left if can_be_ignored(finding)]
+    try:
+        after = script.with_python(with_ignores(script.python, path, ignored))
+    except RewriteError as error:
+        unchanged = FileResult(path, script.file, script.file, _placed(script, left))
+        return replace(unchanged, error=_unwritten(path, error))
     return FileResult(
         path,
         script.file,
-        script.with_python(with_ignores(script.python, path, ignored)),
+        after,
         _placed(script, [finding for finding in left if not can_be_ignored(finding)]),
         suppressed=_placed(script, plan.suppressed + ignored),
     )

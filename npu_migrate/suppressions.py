@@ -33,6 +33,20 @@ _COMMENT = re.compile(
     r"(?P<word>[\w-]+)[ \t]*(?P<codes>\[[^\]#]*(?P<closed>\])?)?",
     re.IGNORECASE,
 )
+_MISPLACED = re.compile(r"[ \t]*(?:[(:=]|[A-Za-z]+\d{3}\b)")
+"""What looks like codes without brackets."""
+_ESCAPE, _TEXT, _HASH = (
+    r"\\[\s\S]",
+    r"'{3}[\s\S]*?'{3}|\"{3}[\s\S]*?\"{3}",
+    r"(?<![^\s;&|()])#[^\n]*",
+)
+_PARTS = re.compile(rf"{_TEXT}|{_ESCAPE}|'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"|{_HASH}")
+_SHELL_PARTS = re.compile(
+    rf"{_ESCAPE}|'[^']*'|\"(?:\\[\s\S]|[^\"\\])*\"|{_HASH}"
+    r"|<<-?[ \t]*(['\"]?)(?P<end>\w+)\1[^\n]*\n(?:[^\n]*\n)*?[ \t]*(?P=end)[ \t]*$",
+    re.MULTILINE,
+)
+"""Strings, here-documents and comments."""
 _LINE, _FILE = "ignore", "ignore-file"
 _LIKE = (_LINE, _FILE, "ignored", "ignores", "noqa", "nolint", "disable", "skip", "suppress")
 _LAYOUT = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
@@ -178,15 +192,19 @@ def read(text: str) -> Suppressions:
     return Suppressions(tuple(comments), tuple({s: 0 for s in spans if s[0] < s[1]}))
 
 
-def read_lines(text: str) -> Suppressions:
+def read_lines(text: str, is_shell: bool) -> Suppressions:
     """The suppressions of a file in another language whose comments begin with ``#``."""
     comments: List[Suppression] = []
     lines = LINE_END.split(text)
-    for number, line in enumerate(lines, 1):
-        match = _COMMENT.search(line)
+    text = "\n".join(lines)
+    for part in (_SHELL_PARTS if is_shell else _PARTS).finditer(text):
+        match = _COMMENT.search(part.group()) if part.group().startswith("#") else None
         if match:
-            column = match.start()
-            comments += _read(line[column:], number, column, not line[:column].strip())
+            start = part.start() + match.start()
+            before = text[text.rfind("\n", 0, start) + 1 : start]
+            number = text.count("\n", 0, start) + 1
+            rest = part.group()[match.start() :]
+            comments += _read(rest, number, len(before), not before.strip())
     return Suppressions(tuple(comments), tuple(_with_comments(lines)))
 
 
@@ -245,8 +263,14 @@ def _meant(match: "re.Match[str]", line: int, at: int, is_alone: bool) -> Iterat
         given = (part.strip().upper() for part in (codes or "").strip("[]").split(","))
         starts = tuple("" if start == "ALL" else start for start in given if start)
         problem = _problem(word, codes, match.group("closed"), starts, is_alone and not at)
+        if not codes and _MISPLACED.match(match.string, match.end("word")):
+            problem = f"codes stand in brackets, as in {word}[NPU101]"
         yield Suppression(line, at + 1, text, starts, word == _FILE, problem)
-    elif codes or difflib.get_close_matches(word.lower(), _LIKE, cutoff=0.75):
+    elif (
+        codes
+        or word.lower().startswith(_LINE)
+        or difflib.get_close_matches(word.lower(), _LIKE, cutoff=0.75)
+    ):
         problem = f"{word} is neither {_LINE} nor {_FILE}"
         yield Suppression(line, at + 1, text, problem=problem)
 

@@ -19,9 +19,11 @@ _HELP = re.compile(r"([ \t]*)%{0,2}[\w*][\w.*\[\]]*\?{1,2}[ \t]*$")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _INDENT = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*([ \t]*)(?=[^ \t\r\n])")
 _STOP = re.compile(r"\"{3}|'{3}|[\"'#()\[\]{}]|\\[ \t]*$")
-_TIMED = re.compile(r"([ \t]*)(%(?:time|timeit|prun|memit)[ \t]+)([A-Za-z_][^#\\\r\n]*)$")
+_TIMED = re.compile(
+    r"([ \t]*)(%(?:time|timeit|prun|memit)[ \t]+)([A-Za-z_][^#\\\r\n]*(?:#[^\r\n]*)?)$"
+)
 """Magics with a statement on their line, which is Python in the namespace of the cell."""
-_TIMED_PLACE = re.compile(r"  # npu-migrate (\d+)(?=\r?\n?$)")
+_TIMED_PLACE = re.compile(r"  # npu-migrate (\d+)(?=[ \t]*(?:#[^\r\n]*)?\r?\n?$)")
 _NUMBER = re.compile(r"npu-migrate \d+")
 _PLACE = re.compile(r'get_ipython\("npu-migrate (\d+)"\)')
 
@@ -51,8 +53,16 @@ class Python:
 
     def keeps(self, text: str) -> bool:
         """Whether all magics can be restored: a statement may have become too long for a line."""
-        again = to_python(self.restored(text)).text
-        return _NUMBER.sub("", again) == _NUMBER.sub("", text)
+        restored = self.restored(text)
+        if len(_NUMBER.findall(restored)) != len(_NUMBER.findall(self.cell)):
+            return False
+        return _unnumbered(to_python(restored).text) == _unnumbered(text)
+
+    def column(self, line: int) -> int:
+        """How many characters of a line of the cell stand before its Python."""
+        magic = self.hidden.get(str(line - 1), "")
+        is_timed = _TIMED.match(f"{magic}x") is not None
+        return len(self.indent) + (len(magic) if is_timed else 0)
 
     def _restored_line(self, line: str) -> str:
         line = self.indent + line if line.strip() else line
@@ -69,6 +79,12 @@ class Python:
         if "#" in before:  # commented out with the block that it stands in
             magic = magic.replace("\n", f"\n{before}")
         return before + magic + line[found.end() :]
+
+
+def _unnumbered(text: str) -> str:
+    """A script without what tells its magics apart."""
+    lines = (_TIMED_PLACE.sub("", line) for line in _LINE.findall(text))
+    return _NUMBER.sub("", "".join(lines))
 
 
 def split_lines(cell: str) -> List[str]:

@@ -55,7 +55,7 @@ class Notebook(Script):
 
     def placed(self, finding: Finding) -> Finding:
         cell, line = self.places[min(finding.line, len(self.places)) - 1]
-        column = finding.column + len(self.cells[cell].indent)
+        column = finding.column + self.cells[cell].column(line)
         return replace(finding, cell=cell, line=line, column=column)
 
 

@@ -15,6 +15,7 @@ from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import Source, SourceError
 from npu_migrate.suppressions import Suppressions, are_in, read_lines
 
+_SHELL = (".sh", ".bash", ".slurm", ".sbatch")
 _INSTRUCTION = re.compile(r"^[ \t]*(RUN|CMD|ENTRYPOINT|ENV|FROM|ARG|[A-Z]{3,})\b", re.MULTILINE)
 _RECIPE = re.compile(r"^(\t[@+-]*)?.*(?:\\\r?\n.*)*", re.MULTILINE)
 _ENVIRONMENT = re.compile(r"^([ \t]*ENV[ \t]+\w+)[ \t]+(?=\S)", re.MULTILINE)
@@ -93,7 +94,9 @@ class Examiner:
             for one in found
             if one.rule in self._by_name
         ]
-        suppressions = read_lines(text) if are_in(text.encode()) else Suppressions()
+        is_shell = path.lower().endswith((*_SHELL, ".ipynb"))
+        marked = are_in(text.encode("utf-8", "replace"))
+        suppressions = read_lines(text, is_shell) if marked else Suppressions()
         suppressions = replace(suppressions, everywhere=self._ignored_in.get(path, ()))
         suppressed = [finding for finding in findings if suppressions.holds(finding)]
         shown = [finding for finding in findings if not suppressions.holds(finding)]
@@ -122,7 +125,7 @@ def _finding(path: str, found: Found, rule: Rule) -> Finding:
 
 def _found(name: str, text: str) -> Iterator[Found]:
     lower = name.lower()
-    if lower.endswith((".sh", ".bash", ".slurm", ".sbatch")):
+    if lower.endswith(_SHELL):
         yield from _in_shell(text)
     elif lower.endswith((".yml", ".yaml")):
         yield from requirements.in_environment(text)

@@ -382,3 +382,33 @@ def test_a_timed_statement_that_outgrows_its_line():
     assert python.keeps("y = g(1)  # npu-migrate 0")
     assert not python.keeps("y = g(\n    1)  # npu-migrate 0")
     assert not python.keeps("# y = g(1)  # npu-migrate 0")
+
+
+GPU = "tf.test.is_gpu_available()"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"%time x = {GPU}",
+        f"%timeit -n3\n%prun f({GPU})",
+        f"%memit x = {GPU}  # why",
+        f"%time x = '#', {GPU}",
+    ],
+)
+def test_comments_are_written_on_the_line_of_a_magic(migrated, line):
+    before = notebook(f"import tensorflow as tf\n{line}")
+    after, outcome = migrated(before, "--add-ignores")
+    assert sources(after) == [f"import tensorflow as tf\n{line}  # npu-migrate: ignore[NPU608]"]
+    assert "1 suppressed" in outcome.out
+    again, _ = migrated(after, "--add-ignores")
+    assert again == after
+    _, outcome = migrated(after, "--check")
+    assert outcome.out.endswith("0 of 1 file would change, 1 suppressed\n")
+
+
+def test_a_column_counts_the_magic(migrated):
+    _, outcome = migrated(
+        notebook(f"import tensorflow as tf\n%time x = {GPU}"), "--check", status=1
+    )
+    assert "train.ipynb:cell 1:2:11 NPU608" in outcome.out

@@ -316,6 +316,11 @@ def test_only_the_codes_of_no_use_are_reported():
         ("ignore[NPU401", "the bracket is not closed"),
         ("ingore[NPU401]", "ingore is neither ignore nor ignore-file"),
         ("noqa", "noqa is neither ignore nor ignore-file"),
+        ("ignore NPU401", "codes stand in brackets, as in ignore[NPU101]"),
+        ("ignore: NPU401", "codes stand in brackets"),
+        ("ignore(NPU401)", "codes stand in brackets"),
+        ("ignore=NPU401", "codes stand in brackets"),
+        ("ignore-next-line", "ignore-next-line is neither ignore nor ignore-file"),
         ("ignore[session-config]", "(the rule session-config has the code NPU401)"),
     ],
 )
@@ -443,6 +448,33 @@ def test_comments_above_each_other_speak_for_the_same_command():
 def test_a_line_that_takes_no_comment_has_it_above(name, text):
     result = run_all({name: text})[name]
     assert (result.findings, len(result.suppressed)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat > notes <<EOF\n# npu-migrate: ignore-file\nEOF\nmpirun -np 2 python a.py\n",
+        "cat <<-'END'\n\t# npu-migrate: ignore-file\n\tEND\nmpirun -np 2 python a.py\n",
+        'echo "# npu-migrate: ignore[NPU281]"; mpirun -np 2 python a.py\n',
+        "x='\n# npu-migrate: ignore-file\n'\nmpirun -np 2 python a.py\n",
+        "echo $# npu-migrate: ignore; mpirun -np 2 python a.py\n",
+    ],
+)
+def test_strings_of_a_shell_script_suppress_nothing(text):
+    assert [code for _, code in codes(run_all({"a.sh": text})["a.sh"])] == ["NPU281"]
+
+
+def test_comments_beside_strings_suppress_as_ever():
+    text = "echo it\\'s \"a # b\" # don't\nmpirun -np 2 python a.py  # npu-migrate: ignore\n"
+    assert codes(run_all({"a.sh": text})["a.sh"]) == []
+
+
+def test_strings_of_settings_suppress_nothing():
+    text = '[project]\ndescription = """\n# npu-migrate: ignore-file\n"""\n'
+    text += 'dependencies = ["horovod"]{}\n'
+    assert codes(run_all({"pyproject.toml": text.format("")})["pyproject.toml"]) == [(5, "NPU982")]
+    text = text.format("  # npu-migrate: ignore")
+    assert codes(run_all({"pyproject.toml": text})["pyproject.toml"]) == []
 
 
 # Writing the comments
