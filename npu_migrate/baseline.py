@@ -11,7 +11,7 @@ import json
 import os
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
 from npu_migrate.plan import Finding, Status
 from npu_migrate.results import FileResult
@@ -23,6 +23,7 @@ VERSION = 2
 _LONGEST = 100
 """Characters of a line that a baseline shows."""
 _WRITE = "write it with --write-baseline"
+_DAMAGED = "correct it, or delete it and write it anew with --write-baseline"
 
 
 class BaselineError(Exception):
@@ -43,8 +44,11 @@ class Baseline:
         """The results with what is known apart; what was migrated just now is always told."""
         return tuple(self._parted(result, written) for result in results)
 
-    def updated(self, results: Sequence[FileResult]) -> "Baseline":
-        """All that is found, and what was known of files that these results do not speak of."""
+    def updated(self, results: Sequence[FileResult], codes: FrozenSet[str]) -> "Baseline":
+        """All that is found, and what was known that these results do not speak of.
+
+        That are other files, and rules that are none of ``codes``.
+        """
         looked_at = {self._name(result.path) for result in results if result.error is None}
         folder = os.path.dirname(self.path)
         files = {
@@ -54,9 +58,13 @@ class Baseline:
         }
         for result in results:
             lines = _Lines(result)
+            name = self._name(result.path)
             counts = Counter(_key(f, lines) for f in result.findings if _asks_something(f))
+            for key, count in self.files.get(name, {}).items():
+                if result.error is None and key.partition(" ")[0] not in codes:
+                    counts[key] = count
             if counts:
-                files[self._name(result.path)] = counts
+                files[name] = counts
         return Baseline(self.path, files)
 
     def rewritten(self, results: Sequence[FileResult]) -> "Baseline":
@@ -111,21 +119,20 @@ class Baseline:
     def _name(self, path: str) -> str:
         if path == STDIN:
             return path
-        folder = os.path.dirname(os.path.abspath(self.path))
-        return os.path.relpath(os.path.abspath(path), folder).replace(os.sep, "/")
+        return os.path.relpath(_real(path), os.path.dirname(_real(self.path))).replace(os.sep, "/")
 
 
 def load(path: str) -> Baseline:
     """The baseline in a file."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             content = json.load(file)
     except FileNotFoundError as error:
         raise BaselineError(path, f"there is no such baseline; {_WRITE}") from error
     except OSError as error:
         raise BaselineError(path, f"cannot be read: {_reason(error)}") from error
-    except ValueError as error:
-        raise BaselineError(path, f"no JSON: {error}; {_WRITE}") from error
+    except (ValueError, RecursionError) as error:
+        raise BaselineError(path, f"no JSON: {error}; {_DAMAGED}") from error
     return Baseline(path, _checked(path, content))
 
 
@@ -138,15 +145,21 @@ def _checked(path: str, content: Any) -> Dict[str, Dict[str, int]]:
     version = content.get("version") if isinstance(content, dict) else None
     if version != VERSION:
         message = f"no baseline of version {VERSION}"
-        raise BaselineError(path, f"{message}; {_WRITE}")
+        raise BaselineError(path, f"{message}; {_DAMAGED}")
     files = content.get("findings")
     if not isinstance(files, dict) or not all(map(_are_counts, files.values())):
-        raise BaselineError(path, f"its findings are no counts by file and code; {_WRITE}")
+        raise BaselineError(path, f"its findings are no counts by file and code; {_DAMAGED}")
     return files
 
 
 def _are_counts(value: Any) -> bool:
     return isinstance(value, dict) and all(type(count) is int for count in value.values())
+
+
+def _real(path: str) -> str:
+    """A path without links to folders; a file that is a link keeps its name."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def _reason(error: OSError) -> str:

@@ -23,7 +23,7 @@ import click
 from click.core import ParameterSource
 
 from npu_migrate import __version__
-from npu_migrate.config import Config, ConfigError
+from npu_migrate.config import Config, ConfigError, raise_all
 from npu_migrate.config import find as find_config
 from npu_migrate.config import load as load_config
 from npu_migrate.precision_modes import PRECISION_MODE, PRECISION_MODE_V2
@@ -326,11 +326,16 @@ def _request(context: click.Context, options: Dict[str, Any]) -> Request:
         elif not options["no_config"]:
             settings = find_config(options["paths"])
         home = os.curdir if _is_given(context, "exclude") else settings.folder
+        faults: List[ConfigError] = []
         for parameter in context.command.params:
             name = parameter.name or ""
             key = name.replace("_", "-")
             if key in settings.values and not _is_given(context, name):
-                options[name] = _setting(context, parameter, settings, key)
+                try:
+                    options[name] = _setting(context, parameter, settings, key)
+                except ConfigError as fault:
+                    faults.append(fault)
+        raise_all(faults)
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
     return Request(**options, settings=settings, exclude_home=home)
@@ -351,10 +356,10 @@ def _setting(
 
 
 def _rules(request: Request) -> "Rules":
-    from npu_migrate.rules import RuleError, UnknownCode, load
+    from npu_migrate.rules import RuleError, UnknownCode
 
     try:
-        rules = load(request.rules)
+        rules = _loaded(request)
         _check_codes(request.settings, rules)
         rules.select(request.select, request.ignore, request.extend_select)
     except (RuleError, ConfigError) as error:
@@ -364,17 +369,34 @@ def _rules(request: Request) -> "Rules":
     return rules
 
 
+def _loaded(request: Request) -> "Rules":
+    from npu_migrate.rules import RuleError, load
+
+    try:
+        return load(request.rules)
+    except RuleError as error:
+        if error.path in request.settings.values.get("rules", ()):
+            request.settings.fail("rules", str(error))
+        raise
+
+
 def _check_codes(settings: Config, rules: "Rules") -> None:
     """The codes in the settings, whose faults are named with their file."""
     from npu_migrate.rules import UnknownCode
 
-    given = {key: settings.values.get(key, ()) for key in ("select", "extend-select", "ignore")}
-    given.update({f"per-file-ignores.{name}": codes for name, codes in settings.in_files.items()})
+    given = {
+        key: [code.strip() for text in settings.values.get(key, ()) for code in text.split(",")]
+        for key in ("select", "extend-select", "ignore")
+    }
+    given.update({f"per-file-ignores.{n}": list(codes) for n, codes in settings.in_files.items()})
+    faults: List[ConfigError] = []
     for key, codes in given.items():
-        try:
-            rules.starts(codes)
-        except UnknownCode as error:
-            settings.fail(key, str(error))
+        for code in codes:
+            try:
+                rules.starts([code])
+            except UnknownCode as error:
+                faults.append(ConfigError(settings.path, key, str(error)))
+    raise_all(faults)
 
 
 def _explain(code: str, rules: "Rules") -> int:
@@ -408,10 +430,14 @@ def _check_usage(request: Request) -> None:
     if "-" in request.paths and len(request.paths) > 1:
         raise click.UsageError("- for standard input stands alone")
     if request.add_ignores and (request.check or request.output is not None):
-        raise click.UsageError("--add-ignores writes comments alone; --diff shows them")
+        raise click.UsageError(
+            "--add-ignores writes comments into the files and nothing else; --diff only shows them"
+        )
     if request.write_baseline:
         if not request.baseline:
             raise click.UsageError("--write-baseline needs the name of the file: --baseline FILE")
+        if request.check:
+            raise click.UsageError("--check writes nothing, --write-baseline does: use one of them")
         if request.add_ignores or request.diff or request.output is not None:
             raise click.UsageError("--write-baseline writes a baseline alone")
     if request.output is None:
@@ -428,12 +454,34 @@ def _check_usage(request: Request) -> None:
         raise click.UsageError(f"--output: {mixed}")
 
 
+def _check_reports(request: Request, sources: "Sequence[Source]") -> None:
+    """Whether the reports can be written, before any source is, and are none themselves."""
+    from npu_migrate.sources import cannot_be_created, is_inside
+
+    wanted = {"--report": request.report, "--output-file": request.output_file}
+    if request.write_baseline:
+        wanted["--baseline"] = request.baseline
+    taken = {os.path.realpath(s.path): "a file to migrate" for s in sources if s.given is None}
+    for option, path in wanted.items():
+        if path is None:
+            continue
+        real = os.path.realpath(path)
+        comes_later = request.output is not None and is_inside(
+            real, os.path.realpath(request.output)
+        )
+        problem = taken.get(real) or ("" if comes_later else cannot_be_created(path))
+        if problem:
+            raise click.UsageError(f"{option}: {path} is {problem}; name another file")
+        taken[real] = f"the file of {option} already"
+
+
 def _migrate(request: Request) -> int:
     from npu_migrate.reports import Run
 
     rules = _once(partial(_rules, request))
     baseline = _baseline(request)
     sources, problems = _sources(request)
+    _check_reports(request, sources)
     results = tuple(_results(request, sources, rules))
     if request.output is not None:
         from npu_migrate.output import write_tree
@@ -444,7 +492,7 @@ def _migrate(request: Request) -> int:
     elif request.writes:
         results = _written(results)
     if baseline is not None:
-        results = _without_known(request, results, baseline)
+        results = _without_known(request, results, baseline, rules)
     run = Run(results, tuple(problems), request.writes)
     _report(request, run, rules)
     return _status(run, request.check)
@@ -474,10 +522,11 @@ def _baseline(request: Request) -> "Optional[Baseline]":
 
 
 def _without_known(
-    request: Request, results: "Tuple[FileResult, ...]", baseline: "Baseline"
+    request: Request, results: "Tuple[FileResult, ...]", baseline: "Baseline", rules: LazyRules
 ) -> "Tuple[FileResult, ...]":
     if request.write_baseline:
-        baseline = baseline.updated(results)
+        chosen = rules().select(request.select, request.ignore, request.extend_select)
+        baseline = baseline.updated(results, frozenset(chosen.by_code))
         _write_baseline(baseline)
     parted = baseline.without_known(results, request.writes)
     if request.rewrites:

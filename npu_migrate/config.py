@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Seque
 
 NAME = "pyproject.toml"
 _TOOL = "npu-migrate"
+_MISSPELT = ("npu_migrate", "npumigrate", "NPU-migrate")
 _TEXTS = ("select", "extend-select", "ignore", "exclude", "rules")
 _TEXT = (
     "removed",
@@ -34,6 +35,19 @@ class ConfigError(Exception):
     def __init__(self, path: str, key: str, message: str) -> None:
         place = f"{path}: [tool.{_TOOL}] {key}" if key else path
         super().__init__(f"{place}: {message}")
+
+
+class ConfigErrors(ConfigError):
+    """Several of them, which a person corrects together."""
+
+    def __init__(self, faults: Sequence[ConfigError]) -> None:
+        Exception.__init__(self, "\n".join(map(str, faults)))
+
+
+def raise_all(faults: Sequence[ConfigError]) -> None:
+    """Raise what was found wrong, if anything was."""
+    if faults:
+        raise ConfigErrors(faults)
 
 
 @dataclass(frozen=True)
@@ -63,8 +77,11 @@ class Config:
             (GitIgnoreSpec.from_lines([pattern]), codes) for pattern, codes in self.in_files.items()
         ]
         found: Dict[str, Tuple[str, ...]] = {}
+        home = os.path.realpath(self.folder)
         for path in paths:
-            inner = os.path.relpath(os.path.abspath(path), self.folder)
+            folder, name = os.path.split(os.path.abspath(path))
+            inner = os.path.join(os.path.relpath(os.path.realpath(folder), home), name)
+            inner = os.path.normpath(inner)
             codes = [code for spec, given in specs if spec.match_file(inner) for code in given]
             if codes and not inner.startswith(os.pardir):
                 found[path] = tuple(codes)
@@ -73,7 +90,8 @@ class Config:
 
 def find(paths: Sequence[str]) -> Config:
     """The settings for what is to be migrated; none where no file has any."""
-    for folder in _upwards(_common_folder(paths)):
+    start = _common_folder(paths)
+    for folder in dict.fromkeys((*_upwards(start), *_upwards(os.path.realpath(start)))):
         path = os.path.join(folder, NAME)
         table = _table(path) if os.path.isfile(path) else None
         if table is not None:
@@ -117,17 +135,22 @@ def _table(path: str) -> Optional[Any]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(path, "", f"cannot be read: {reason}") from error
-    if _TOOL.encode() not in data:  # many are large, and few speak of this tool
-        return None
+    if not any(name.encode() in data for name in (_TOOL, *_MISSPELT)):
+        return None  # many are large, and few speak of this tool
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
-        tools = tomllib.loads(data.decode("utf-8")).get("tool")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tools = tomllib.loads(data.decode("utf-8-sig")).get("tool")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(_shown(path), "", f"no TOML: {error}") from error
-    return tools.get(_TOOL) if isinstance(tools, dict) else None
+    if not isinstance(tools, dict):
+        return None
+    for name in _MISSPELT:
+        if name in tools:
+            raise ConfigError(_shown(path), "", f"[tool.{name}] is written [tool.{_TOOL}]")
+    return tools.get(_TOOL)
 
 
 def _read(path: str, table: Any) -> Config:
@@ -135,22 +158,32 @@ def _read(path: str, table: Any) -> Config:
     if not isinstance(table, dict):
         config.fail("", f"keys with values belong here, not {_kind(table)}")
     values: Dict[str, Any] = {}
+    faults: List[ConfigError] = []
     for key, value in table.items():
-        if key in _TEXTS:
-            values[key] = _texts(config, key, value)
-        elif key in _TEXT:
-            values[key] = _text(config, key, value)
-        elif key == _NUMBER:
-            if not isinstance(value, int) or isinstance(value, bool):
-                config.fail(key, f"a whole number belongs here, not {_kind(value)}")
-            values[key] = value
-        elif key != _IN_FILES:
-            config.fail(key, f"unknown key{_nearest(key)}")
-    in_files = _in_files(config, table.get(_IN_FILES, {}))
+        try:
+            values[key] = _value(config, key, value)
+        except ConfigError as fault:
+            faults.append(fault)
+    raise_all(faults)
+    in_files = values.pop(_IN_FILES, {})
     for key in _PATHS:
         if key in values:
             values[key] = _located(config, values[key])
     return Config(path, values, in_files)
+
+
+def _value(config: Config, key: str, value: Any) -> Any:
+    if key in _TEXTS:
+        return _texts(config, key, value)
+    if key in _TEXT:
+        return _text(config, key, value)
+    if key == _NUMBER:
+        if not isinstance(value, int) or isinstance(value, bool):
+            config.fail(key, f"a whole number belongs here, not {_kind(value)}")
+        return value
+    if key == _IN_FILES:
+        return _in_files(config, value)
+    config.fail(key, f"unknown key{_nearest(key)}")
 
 
 def _texts(config: Config, key: str, value: Any) -> List[str]:
@@ -176,8 +209,9 @@ def _in_files(config: Config, value: Any) -> Dict[str, Tuple[str, ...]]:
         config.fail(_IN_FILES, f"patterns with lists of codes belong here, not {_kind(value)}")
     return {
         pattern: tuple(
-            "" if code.upper() == "ALL" else code.upper()
-            for code in _texts(config, f"{_IN_FILES}.{pattern}", codes)
+            "" if code.strip().upper() == "ALL" else code.strip().upper()
+            for text in _texts(config, f"{_IN_FILES}.{pattern}", codes)
+            for code in text.split(",")
         )
         for pattern, codes in value.items()
     }
@@ -187,6 +221,8 @@ def _located(config: Config, value: Any) -> Any:
     """Paths as they are reached from the current folder."""
     if isinstance(value, list):
         return [_located(config, path) for path in value]
+    if not value:
+        return value
     return os.path.normpath(os.path.join(os.path.dirname(config.path), os.path.expanduser(value)))
 
 

@@ -360,6 +360,18 @@ def check_writable(path: str) -> None:
         raise unusable(path, error, "written") from error
 
 
+def cannot_be_created(path: str) -> str:
+    """What a new file can't be written over or into, or nothing."""
+    folder = os.path.dirname(path) or os.curdir
+    if os.path.isdir(path):
+        return "a folder"
+    if os.path.exists(path):
+        return "" if os.access(path, os.W_OK) else "a file that may not be written"
+    if not os.path.isdir(folder):
+        return "in a folder that does not exist"
+    return "" if os.access(folder, os.W_OK) else "in a folder that may not be written"
+
+
 def write(path: str, data: bytes) -> None:
     """Replace the text of an existing file at once, keeping its mode; a link stays a link."""
     check_writable(path)

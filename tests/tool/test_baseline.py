@@ -160,6 +160,30 @@ def test_the_engine_s_own_findings(write, known, check):
     assert check().status == 1
 
 
+def test_what_other_rules_found_stays_known(write, known, check, folder):
+    write(a=SESSION + "strategy = tf.distribute.experimental.ParameterServerStrategy()\n")
+    (all_known,) = known().values()
+    assert len(all_known) == 2
+    assert known("known.json", "--select", "NPU4", ".") == {"a.py": all_known}
+    assert check().status == 0
+
+
+def test_a_mark_of_the_encoding_is_no_fault(write, known, check, folder):
+    write(a=SESSION)
+    known()
+    text = (folder / "known.json").read_text()
+    (folder / "known.json").write_text(text, encoding="utf-8-sig")
+    assert check().status == 0
+
+
+def test_a_folder_may_be_reached_by_a_link(write, known, check, folder, run, monkeypatch):
+    (folder / "project").mkdir()
+    (folder / "link").symlink_to("project", target_is_directory=True)
+    (folder / "project" / "a.py").write_text(SESSION)
+    assert list(known("project/known.json", "project")) == ["a.py"]
+    assert run("--check", "--baseline", "project/known.json", "link").status == 0
+
+
 def test_notebooks_and_shell_scripts(known, check, folder):
     cells = [{"cell_type": "code", "source": SESSION}]
     (folder / "a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
@@ -178,6 +202,8 @@ def test_notebooks_and_shell_scripts(known, check, folder):
     [
         (None, "known.json: there is no such baseline; write it with --write-baseline"),
         ("{", "known.json: no JSON: "),
+        ("<<<<<<< HEAD\n{}", "correct it, or delete it and write it anew with --write-baseline"),
+        ("[" * 100_000, "known.json: no JSON: "),
         ("[]", "known.json: no baseline of version 2"),
         ('{"version": 1}', "known.json: no baseline of version 2"),
         ('{"version": 2, "findings": {"a.py": ["NPU101"]}}', "its findings are no counts"),
@@ -201,9 +227,11 @@ def test_a_baseline_that_is_of_no_use(write, check, folder, monkeypatch, text, m
     [
         (["--write-baseline"], "needs the name of the file: --baseline FILE"),
         (["--write-baseline", "--baseline=x", "--diff"], "writes a baseline alone"),
+        (["--write-baseline", "--baseline=x", "--check"], "--check writes nothing"),
+        (["--write-baseline", "--baseline=a.py"], "a.py: no JSON"),
         (["--write-baseline", "--baseline=x", "-o", "out"], "writes a baseline alone"),
         (["--write-baseline", "--baseline=x", "--add-ignores"], "writes a baseline alone"),
-        (["--write-baseline", "--baseline=gone/x"], "gone/x: cannot be written: no such file"),
+        (["--write-baseline", "--baseline=gone/x"], "gone/x is in a folder that does not exist"),
     ],
 )
 def test_wrong_usage(write, run, arguments, message):

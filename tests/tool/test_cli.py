@@ -561,4 +561,32 @@ def test_a_report_that_can_not_be_written(make, read, run):
     make(a=MIGRATED)
     outcome = run("--output-file", "no/such/report.txt", "a.py")
     assert outcome.status == 2
-    assert "no/such/report.txt: cannot be written: no such file or folder" in outcome.err
+    assert "--output-file: no/such/report.txt is in a folder that does not exist" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--report", "a.py"], "--report: a.py is a file to migrate; name another file"),
+        (["--output-file", "./a.py", "--check"], "--output-file: ./a.py is a file to migrate"),
+        (["--report", "folder"], "--report: folder is a folder; name another file"),
+        (["--report", "x", "--output-file", "x"], "x is the file of --report already"),
+        (["--report", "gone/x.html"], "--report: gone/x.html is in a folder that does not exist"),
+    ],
+)
+def test_where_a_report_may_not_go_is_known_before_anything_changes(
+    make, read, run, folder, arguments, message
+):
+    make(a=MIGRATED)
+    (folder / "folder").mkdir()
+    outcome = run(*arguments, ".")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert message in outcome.err
+    assert read("a.py") == MIGRATED
+
+
+def test_a_report_may_go_into_the_tree_that_is_written(make, run, folder, tmp_path_factory):
+    make(a=MIGRATED)
+    out = tmp_path_factory.mktemp("out") / "new"
+    assert run("-o", out, "--output-file", out / "report.txt", ".").status == 0
+    assert "migrated" in (out / "report.txt").read_text()

@@ -125,7 +125,7 @@ def test_paths_are_relative_to_the_file(settings, run, folder, monkeypatch):
         (folder / path).write_text(text)
     monkeypatch.chdir(folder / "code")
     assert "MY001" in run("--list-rules").out
-    outcome = run("--check", "--write-baseline", ".")
+    outcome = run("--write-baseline", ".")
     assert (outcome.status, outcome.out) == (0, "1 of 1 file would change, 1 known\n")
     assert '"code/a.py"' in (folder / "known.json").read_text()
     monkeypatch.chdir(folder)
@@ -183,6 +183,7 @@ WRONG = {
     "in file": ('per-file-ignores."a.py" = "NPU1"', "per-file-ignores.a.py: a list of texts"),
     "code in file": ('per-file-ignores."a.py" = ["X1"]', "per-file-ignores.a.py: no rule's code"),
     "rules": ('rules = ["gone"]', "gone: no such folder"),
+    "rules are named": ('rules = ["gone"]', "pyproject.toml: [tool.npu-migrate] rules: gone"),
     "no toml": ("x = [", "pyproject.toml: no TOML: "),
 }
 
@@ -193,8 +194,48 @@ def test_what_is_wrong_is_named_with_file_and_key(settings, run, folder, text, m
     outcome = run("a.py")
     assert (outcome.status, outcome.out) == (2, "")
     assert message in outcome.err
-    assert "pyproject.toml: " in outcome.err or text.startswith("rules")
+    assert "pyproject.toml: " in outcome.err
     assert (folder / "a.py").read_text() == SCRIPT
+
+
+def test_all_that_is_wrong_is_named_at_once(settings, run):
+    settings('selct = []\njobs = "2"\nignore = 1\n')
+    errors = run("a.py").err
+    assert all(f"[tool.npu-migrate] {key}: " in errors for key in ("selct", "jobs", "ignore"))
+    settings('removed = "drop"\noptimizer = "both"\n')
+    assert "removed: 'drop'" in run("a.py").err and "optimizer: 'both'" in run("a.py").err
+    settings('ignore = ["X1"]\nselect = ["X2", "X3"]\n')
+    assert all(code in run("a.py").err for code in ("X1", "X2", "X3"))
+
+
+def test_a_table_that_is_written_otherwise_is_no_silence(settings, run):
+    settings("jobs = 2\n", head="[tool.npu_migrate]\n")
+    assert "[tool.npu_migrate] is written [tool.npu-migrate]" in run("a.py").err
+
+
+def test_settings_nested_too_deeply(settings, run):
+    settings(f"x = {'[' * 100_000}")
+    outcome = run("a.py")
+    assert outcome.status == 2 and "pyproject.toml: no TOML: " in outcome.err
+
+
+def test_codes_may_stand_in_one_text(settings, run):
+    settings('ignore = ["NPU4, NPU6"]\n')
+    assert run("--check", "a.py").status == 0
+
+
+def test_no_baseline(settings, run):
+    settings('baseline = ""\n')
+    assert "a.py:3:11 NPU401" in run("--check", "a.py").out
+
+
+def test_settings_of_a_folder_that_is_reached_by_a_link(settings, run, folder, tmp_path_factory):
+    settings('per-file-ignores = {"code/a.py" = ["NPU4"]}\n')
+    (folder / "code").mkdir()
+    (folder / "code" / "a.py").write_text(SCRIPT)
+    link = tmp_path_factory.mktemp("elsewhere") / "link"
+    link.symlink_to(folder / "code", target_is_directory=True)
+    assert run("--check", link).status == 0
 
 
 @pytest.mark.parametrize(
