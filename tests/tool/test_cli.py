@@ -582,7 +582,7 @@ def test_where_a_report_may_not_go_is_known_before_anything_changes(
     outcome = run(*arguments, ".")
     assert (outcome.status, outcome.out) == (2, "")
     assert message in outcome.err
-    assert read("a.py") == MIGRATED
+    assert read("a") == MIGRATED
 
 
 def test_a_report_may_go_into_the_tree_that_is_written(make, run, folder, tmp_path_factory):

@@ -556,7 +556,7 @@ def test_comments_are_all_that_is_written(run, folder, option):
     (folder / "a.py").write_text(HEAD)
     outcome = run("--add-ignores", option, "a.py")
     assert outcome.status == 2
-    assert "--add-ignores writes comments alone" in outcome.err
+    assert "--add-ignores writes comments into the files and nothing else" in outcome.err
 
 
 PROJECT_FILES = {
