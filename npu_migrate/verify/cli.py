@@ -78,6 +78,8 @@ def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
         python=options.python,
     )
     migration = _read_migration(request)
+    if sys.stderr.isatty():
+        print("Training the original twice and the migrated script once ...", file=sys.stderr)
     experiment = run_experiment(request)
     verification = Verification(
         request, experiment, migration, judge(experiment, migration, options.rtol)
@@ -102,9 +104,13 @@ def _report(verification: Verification, options: argparse.Namespace) -> None:
         sys.stdout.write(json.render(verification))
     else:
         text.write(verification, sys.stdout)
-    if options.report is not None:
+    if options.report is None:
+        return
+    try:
         with open(options.report, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(html.render(verification))
+    except OSError as error:
+        raise _Refused(f"{options.report} cannot be written: {error.strerror}") from error
 
 
 # What is asked for
