@@ -1,7 +1,7 @@
 """The table of all quantities, as words."""
 
 from dataclasses import dataclass
-from typing import List, Tuple
+from typing import List, Sequence, Tuple
 
 from npu_migrate.verify.comparison import Compared, Comparison
 from npu_migrate.verify.words import both, distance
@@ -23,6 +23,11 @@ def rows(comparison: Comparison) -> List[Row]:
     """A row for each quantity that one of the trainings has."""
     several = comparison.ranks > 1
     return [_row(compared, several) for compared in comparison.quantities]
+
+
+def columns(shown: Sequence[Row]) -> List[int]:
+    """The columns that have something to show."""
+    return [n for n in range(len(HEAD)) if n < 2 or any(row.cells[n] for row in shown)]
 
 
 def _row(compared: Compared, several: bool) -> Row:

@@ -7,7 +7,7 @@ from typing import IO, Iterator, List, Tuple
 from npu_migrate.plan import Finding
 from npu_migrate.reports.visible import visible_line
 from npu_migrate.verify.reports import Verification, readable
-from npu_migrate.verify.reports.rows import HEAD, NUMBERS, rows
+from npu_migrate.verify.reports.rows import HEAD, NUMBERS, columns, rows
 from npu_migrate.verify.verdict import Answer, Verdict
 
 _STYLES = {
@@ -59,13 +59,12 @@ def _table(verdict: Verdict) -> object:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     shown = rows(verdict.comparison)
-    columns = [n for n in range(len(HEAD)) if n < 2 or any(row.cells[n] for row in shown)]
-    for column in columns:
+    for column in columns(shown):
         is_number = column in NUMBERS
         table.add_column(HEAD[column], justify="right" if is_number else "left", no_wrap=True)
     for row in shown:
         style = _MARKS[row.status]
-        table.add_row(*(Text(row.cells[n], style=style if n == 1 else "") for n in columns))
+        table.add_row(*(Text(row.cells[n], style=style if n == 1 else "") for n in columns(shown)))
     return table
 
 

@@ -18,7 +18,7 @@ from npu_migrate.verify.quantities import QUANTITIES, Ruler
 from npu_migrate.verify.recording import Recording, Step
 from npu_migrate.verify.reports import Verification, command_of, readable
 from npu_migrate.verify.reports.html.curves import DRAWN, Curves, curves, position
-from npu_migrate.verify.reports.rows import HEAD, NUMBERS, Row, rows
+from npu_migrate.verify.reports.rows import HEAD, NUMBERS, Row, columns, rows
 from npu_migrate.verify.verdict import Answer, Verdict
 from npu_migrate.verify.words import distance, value_text
 
@@ -79,6 +79,7 @@ class Page:
     verdict: Verdict
     summary: Tuple[Tuple[str, str], ...]
     head: Tuple[str, ...]
+    columns: Tuple[int, ...]
     numbers: Tuple[int, ...]
     rows: Tuple[Row, ...]
     ranks: Tuple[Rank, ...]
@@ -100,14 +101,16 @@ def page_of(verification: Verification) -> Page:
     """A verification as the page shows it."""
     verdict, request = verification.verdict, verification.request
     first = verdict.comparison.first
+    shown = rows(verdict.comparison)
     return Page(
         title=visible(f"{request.migrated.name} against {request.original.name}"),
         status=_CLASSES[verdict.answer],
         verdict=verdict,
         summary=tuple(_summary(verification)),
         head=HEAD,
+        columns=tuple(columns(shown)),
         numbers=NUMBERS,
-        rows=tuple(rows(verdict.comparison)),
+        rows=tuple(shown),
         ranks=tuple(_ranks(verification)),
         first_step=first.step if first is not None else 1,
         changes=tuple(_changes(verification)),
@@ -123,7 +126,8 @@ def _summary(verification: Verification) -> Iterator[Tuple[str, str]]:
     comparison = verification.verdict.comparison
     yield str(comparison.steps), "steps compared"
     yield str(comparison.ranks), "process" if comparison.ranks == 1 else "processes"
-    yield str(len(comparison.skipped[1])), "steps skipped"
+    skipped = len(comparison.skipped[1])
+    yield str(skipped), "step skipped" if skipped == 1 else "steps skipped"
     if comparison.first is not None:
         yield str(comparison.first.step), "first step that differs"
 
