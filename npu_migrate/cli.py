@@ -186,7 +186,7 @@ def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) 
     type=click.Choice(["comment", "delete"]),
     default="comment",
     show_default=True,
-    help="What becomes of statements that must go.",
+    help="What becomes of statements that must go; those that only set up GPUs are deleted.",
 )
 @click.option(
     "--optimizer",

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from npu_migrate.sources import is_project_file
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -63,7 +65,7 @@ def steps():
 def test_the_workflow_for_github(project, shell, text, status):
     (project / "a.py").write_text(text)
     install, check, log = steps()
-    assert install == "pip install npu-migrate"
+    assert install.startswith("pip install git+https://")
     assert shell(check)[0] == status
     assert ("::error file=a.py,line=3" in shell(check)[1]) == bool(status)
     assert shell(log)[0] == 0
@@ -79,7 +81,8 @@ def test_the_log_for_code_scanning_fails_with_a_file_that_cannot_be_read(project
 def test_the_job_for_gitlab(project, shell, text, status):
     (project / "a.py").write_text(text)
     job = block("npu-migrate")
-    assert job["before_script"] == ["pip install npu-migrate"]
+    (install,) = job["before_script"]
+    assert install.startswith("pip install git+https://")
     (command,) = job["script"]
     assert shell(command)[0] == status
     assert [(project / path).exists() for path in job["artifacts"]["paths"]] == [True]
@@ -110,6 +113,32 @@ def test_the_hooks(project, shell):
     assert shell(commands["npu-migrate"])[0] == 0
     assert "npu_config_proto" in (project / "a.py").read_text()
     assert shell(commands["npu-migrate-check"])[0] == 0
+
+
+def test_the_hooks_say_what_is_left(project, shell):
+    (project / "a.py").write_text(LEFT)
+    for hook in HOOKS.values():
+        status, printed = shell(" ".join([hook["entry"], *hook["args"]]))
+        assert status == 1 and "a.py:3:11 NPU608" in printed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("train.py", "jobs/train.ipynb", "run.sh", "run.bash", "jobs/train.slurm", "run.sbatch"),
+        *("requirements.txt", "dev-requirements.txt", "environment.yml", "conda.yaml", "setup.cfg"),
+        *("pyproject.toml", "Pipfile", "Dockerfile", "docker/Dockerfile.gpu", "train.Dockerfile"),
+        *("Makefile", "GNUmakefile", "rules.mk", "TRAIN.SH"),
+    ],
+)
+def test_every_file_that_is_looked_at_makes_the_hooks_run(path):
+    assert path.endswith((".py", ".ipynb")) or is_project_file(path)
+    assert all(re.search(hook["files"], path) for hook in HOOKS.values())
+
+
+def test_other_files_do_not():
+    for path in ("README.md", "image.png", "notDockerfile", "data/Pipfile.lock"):
+        assert not any(re.search(hook["files"], path) for hook in HOOKS.values())
 
 
 def test_the_hooks_are_what_pre_commit_takes(tmp_path):
