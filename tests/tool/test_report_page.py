@@ -379,6 +379,7 @@ def test_a_finding_has_an_address_and_opens_at_its_line(opened):
         assert "line1000" in line.text
         top = browser.execute_script("return arguments[0].getBoundingClientRect().top", line)
         assert 0 < top < browser.execute_script("return innerHeight")
+        assert find(browser, "#file-title").location["y"] >= 0
         browser.get("about:blank")
         browser.get(address)
     browser.find_element("id", "close").click()

@@ -274,7 +274,8 @@
     const found = [...body.querySelectorAll("[data-place]")].filter((one) => one.dataset.place === at);
     found.forEach((one) => one.classList.add("target"));
     const line = found.find((one) => one.tagName === "TR") || found[0];
-    if (line) line.scrollIntoView({ block: "center" });
+    // Not scrollIntoView, which scrolls the dialog around it as well.
+    if (line) body.scrollTop += line.getBoundingClientRect().top - body.getBoundingClientRect().top - body.clientHeight / 2;
   };
   const numbers = new Map(files.map((file, number) => [address(number), number]));
   const route = () => {
