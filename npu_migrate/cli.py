@@ -23,7 +23,7 @@ import click
 from click.core import ParameterSource
 
 from npu_migrate import __version__
-from npu_migrate.config import Config, ConfigError, raise_all
+from npu_migrate.config import KEYS, Config, ConfigError, raise_all
 from npu_migrate.config import find as find_config
 from npu_migrate.config import load as load_config
 from npu_migrate.precision_modes import PRECISION_MODE, PRECISION_MODE_V2
@@ -705,26 +705,14 @@ def _settings(request: Request) -> Iterator[str]:
     if request.settings.path:
         yield f"--config {request.settings.path}"
     for parameter in command.params:
-        value = getattr(request, parameter.name or "", None)
-        if parameter.name not in _NO_SETTINGS and value and value != parameter.get_default(_BARE):
+        name = parameter.name or ""
+        value = getattr(request, name, None)
+        is_setting = name.replace("_", "-") in KEYS and name != "jobs"
+        if is_setting and value and value != parameter.get_default(_BARE):
             text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            yield parameter.opts[-1] if value is True else f"{parameter.opts[-1]} {text}"
+            yield f"{parameter.opts[-1]} {text}"
 
 
-_NO_SETTINGS = (
-    "paths",
-    "config",
-    "diff",
-    "check",
-    "output",
-    "format",
-    "output_file",
-    "report",
-    "jobs",
-    "quiet",
-    "verbose",
-)
-"""Options that don't say how to migrate."""
 _BARE = click.Context(command)
 
 

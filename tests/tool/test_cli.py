@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -151,6 +152,18 @@ def test_a_check_says_what_would_change_and_a_page_shows_it(make, run):
     run("--report", "page.html", "a.py")
     with open("page.html", encoding="utf-8") as page:
         assert shown.count("NPU") == page.read().count("NPU")
+
+
+def test_a_page_is_about_the_folder_and_says_with_which_settings(make, run, folder):
+    make(a=MIGRATED)
+    (folder / "pyproject.toml").write_text('[tool.npu-migrate]\nexclude = ["old/"]\n')
+    run("--check", "--loss-scale", "dynamic", "-j", "2", "--report", "page.html", ".")
+    page = (folder / "page.html").read_text("utf-8")
+    assert f"<title>{folder.name}: move to Ascend NPUs</title>" in page
+    settings = re.search(r"<dt>Settings</dt><dd>(.*?)</dd>", page).group(1)
+    assert re.sub("</?code>", "", settings).strip() == (
+        "--config pyproject.toml --exclude old/ --loss-scale dynamic"
+    )
 
 
 # JSON
