@@ -292,7 +292,8 @@
     show(next);
   };
   dialog.onclose = () => {
-    if (location.hash.startsWith("#/")) history.replaceState(null, "", location.pathname + location.search);
+    // Unless another file is being opened meanwhile.
+    if (location.hash.replace(/:[\d.]+$/, "") === address(current)) history.replaceState(null, "", location.pathname + location.search);
   };
   byId("close").onclick = () => dialog.close();
   byId("previous").onclick = () => step(-1);
