@@ -4,7 +4,7 @@ import os
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 import npu_migrate
 from npu_migrate.launch.job import ending_together
@@ -118,8 +118,9 @@ class _Experimenter:
                     if failed and not (running and _is_crash(outcomes[failed[0]])):
                         return outcomes
                     if failed:  # perhaps for another that ran beside it: for a port, say
-                        del outcomes[failed[0]]
-                        waiting = [failed[0], *_end(running), *waiting]
+                        _end(running)
+                        outcomes = {n: one for n, one in outcomes.items() if one.failure is None}
+                        waiting = [name for name in runs if name not in outcomes]
                         self._at_once = 1
                     time.sleep(_POLL)
             except TooMuchToCopy as error:
@@ -157,12 +158,9 @@ def _is_crash(outcome: Outcome) -> bool:
     return outcome.failure is not None and outcome.failure.kind is FailureKind.CRASHED
 
 
-def _end(running: Dict[str, RunningTrial]) -> List[str]:
-    """Ends what runs, and returns the names."""
-    names = list(running)
-    for name in names:
+def _end(running: Dict[str, RunningTrial]) -> None:
+    for name in list(running):
         running.pop(name).end()
-    return names
 
 
 def _from_the_start(original: Outcome, repeated: Outcome) -> Outcome:
@@ -196,5 +194,6 @@ def _environment(folder: str) -> Mapping[str, str]:
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         "CUDA_VISIBLE_DEVICES": "",
+        "HOROVOD_FUSION_THRESHOLD": "0",  # what is added up in which order is left to chance else
         "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
     }

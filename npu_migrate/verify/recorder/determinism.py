@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import session as tf_session
+from tensorflow.python.data.experimental.ops import batching
 from tensorflow.python.data.ops import dataset_ops, readers
 from tensorflow.python.eager import context
 from tensorflow.python.framework import random_seed
@@ -18,6 +19,10 @@ from tensorflow.python.ops import gen_data_flow_ops
 from tensorflow.python.training import queue_runner_impl, supervisor
 
 _SEED = 20151109
+#: Rewritten graphs round otherwise, and the NPU's configuration rewrites less.
+_REWRITING = RewriterConfig(
+    remapping=RewriterConfig.OFF, meta_optimizer_iterations=RewriterConfig.ONE
+)
 
 
 def make_deterministic(rank: int) -> None:
@@ -90,8 +95,8 @@ def _use_one_thread() -> None:
             own.inter_op_parallelism_threads = 1
             own.intra_op_parallelism_threads = 1
             own.use_per_session_threads = True
-            # Fused operations round otherwise; the NPU's configuration switches fusing off.
-            own.graph_options.rewrite_options.remapping = RewriterConfig.OFF
+            own.graph_options.rewrite_options.CopyFrom(_REWRITING)
+            own.graph_options.optimizer_options.Clear()
             config = own
         construct(session, target, graph, config)
 
@@ -100,6 +105,7 @@ def _use_one_thread() -> None:
 
 def _order_datasets() -> None:
     _force(dataset_ops.ParallelMapDataset, 3, "num_parallel_calls", 1)
+    _force(batching._MapAndBatchDataset, 4, "num_parallel_calls", 1)
     _force(readers.ParallelInterleaveDataset, 5, "sloppy", False)
     optimizations = dataset_ops.Options._static_optimizations
 

@@ -90,7 +90,7 @@ class Observer:
         """Checksum of what the update changes; None where variables have no values yet."""
         try:
             return checksum(read(run, [*plan.weights, *plan.slots]))
-        except tf.errors.FailedPreconditionError:
+        except (tf.errors.OpError, RuntimeError):  # the run itself will say what is wrong
             return None
 
     def _plan(self, graph: Any, fetched: Sequence[Any]) -> Optional[StepPlan]:

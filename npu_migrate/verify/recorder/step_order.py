@@ -37,7 +37,7 @@ def order_steps(graph: Any, notes: GraphNotes, seen: int) -> List[str]:
         for write in _own_writes(step, notes.applications):
             ordered = _order(step, write, notes.applications, seen) if write._id > seen else []
             if ordered:
-                names = ", ".join(read.name for read in ordered)
+                names = ", ".join(sorted(read.name for read in ordered))
                 races.append(f"{write.name} moves the step in no order with what reads it: {names}")
     return races
 
