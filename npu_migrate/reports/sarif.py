@@ -1,7 +1,7 @@
 """The run in SARIF 2.1.0, which code-scanning services and editors read.
 
 Of a file that is migrated each finding carries the same fix, the whole change to the file: its
-changes belong together.
+changes belong together. Where there are very many, the first carries it alone.
 """
 
 import difflib
@@ -9,7 +9,7 @@ import io
 import json
 import os
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List, Sequence
 from urllib.parse import quote
 
 from npu_migrate import __version__
@@ -21,6 +21,9 @@ from npu_migrate.rules import Rule, Rules
 from npu_migrate.sources import SourceError, decode, is_project_file
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+_MOST_WITH_FIX = 50
+"""Findings of a file that each carry its fix: a log grows with the square of their number."""
 
 _LINE_END = re.compile("\r\n|\r|\n")
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[\w.-]*\w)?""")
@@ -42,11 +45,7 @@ def render(run: Run, rules: Rules) -> str:
         "semanticVersion": __version__,
         "rules": [_rule(rules.by_code[code]) for code in codes],
     }
-    results = [
-        _result(finding, run.said(finding), codes.index(finding.code), result)
-        for result in run.results
-        for finding in result.findings
-    ]
+    results = [described for result in run.results for described in _results(result, run, codes)]
     invocation = {
         "executionSuccessful": not run.errors,
         "toolExecutionNotifications": [_notification(error) for error in run.errors],
@@ -88,31 +87,43 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if first.isalpha() else f"{text}."
 
 
-def _result(finding: Finding, message: str, rule_index: int, result: FileResult) -> Dict[str, Any]:
+def _results(result: FileResult, run: Run, codes: List[str]) -> Iterator[Dict[str, Any]]:
+    if not result.findings:
+        return
+    lines = _LINE_END.split(_text(result))
+    fixed = [f for f in result.findings if f.status is Status.MIGRATED and not f.cell]
+    with_fix = set(fixed if len(fixed) <= _MOST_WITH_FIX else fixed[:1])
+    fixes = [_fix(result)] if with_fix and result.is_changed else []
+    for finding in result.findings:
+        described = _result(finding, run.said(finding), codes.index(finding.code), lines)
+        if fixes and finding in with_fix:
+            described["fixes"] = fixes
+        yield described
+
+
+def _result(
+    finding: Finding, message: str, rule_index: int, lines: Sequence[str]
+) -> Dict[str, Any]:
     text = f"{message}: {finding.remedy}" if finding.remedy else message
-    described: Dict[str, Any] = {
+    return {
         "ruleId": finding.code,
         "ruleIndex": rule_index,
         "level": _LEVELS[finding.status],
         "message": {"text": text},
-        "locations": [_located(finding, result)],
+        "locations": [_located(finding, lines)],
         "properties": {
             "status": finding.status.value,
             "symbol": finding.symbol,
             "assumed": finding.assumed,
         },
     }
-    if finding.status is Status.MIGRATED and result.is_changed and not finding.cell:
-        described["fixes"] = [_fix(result)]
-    return described
 
 
-def _located(finding: Finding, result: FileResult) -> Dict[str, Any]:
+def _located(finding: Finding, lines: Sequence[str]) -> Dict[str, Any]:
     """The place of a finding, which ends where the name or the word ends that begins there."""
     location = _location(finding.path, finding.line, finding.column, finding.cell)
     region = location["physicalLocation"].get("region")
     if region is not None:
-        lines = _LINE_END.split(_text(result))
         rest = lines[finding.line - 1][finding.column - 1 :] if finding.line <= len(lines) else ""
         length = _WORD.match(rest).end()  # type: ignore[union-attr]
         if length:
@@ -143,7 +154,7 @@ def _uri(path: str) -> str:
 
 def _fix(result: FileResult) -> Dict[str, Any]:
     before, after = (_lines(result.path, data) for data in (result.before, result.after))
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, before, after)
     replacements = [
         {
             "deletedRegion": {
