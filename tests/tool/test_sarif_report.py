@@ -55,7 +55,7 @@ def test_the_fix_makes_what_is_written_in_place(before, after):
 @pytest.mark.parametrize("count, carrying", [(3, 3), (400, 1)])
 def test_a_log_does_not_grow_with_the_square_of_the_findings(count, carrying):
     before, after = (b"".join(b"%c%d\n" % (c, n) for n in range(count)) for c in b"xy")
-    findings = tuple(finding(symbol=str(n)) for n in range(count))
+    findings = tuple(finding(remedy=str(n)) for n in range(count))
     results = log_of(FileResult("a.py", before, after, findings))["runs"][0]["results"]
     with_fix = [n for n, result in enumerate(results) if "fixes" in result]
     assert with_fix == list(range(carrying))
