@@ -121,10 +121,10 @@ _KINDS = (
     _Kind(
         "sparse_gradients",
         "Sparse gradients became dense",
-        "The original hands sparse gradients to its optimizer, NPULossScaleOptimizer and "
-        "NPUDistributedOptimizer make them dense. An optimizer with slots (momentum, RMSProp, "
-        "lazy Adam) then also moves rows that are not in the batch. MixedPrecisionTrainer of the "
-        "runtime keeps sparse gradients sparse.",
+        "The original hands sparse gradients to its optimizer, NPULossScaleOptimizer makes them "
+        "dense. An optimizer with slots (momentum, RMSProp, lazy Adam) then also moves rows that "
+        "are not in the batch, and clipping by the global norm adds up rows that are there twice. "
+        "MixedPrecisionTrainer of the runtime keeps sparse gradients sparse.",
         ("NPU106", "NPU107", "NPU203"),
         _by_dense_gradients,
     ),

@@ -22,6 +22,8 @@ _MOST = 5
 """Findings that are named; the page has all."""
 _LONGEST = 160
 """Characters of code that are shown."""
+_KNOWN_ALIKE = "Known differences of this migration, which change nothing here:"
+_KNOWN_BESIDES = "Known differences of this migration, not what is seen first here:"
 _TAIL = 15
 """Lines of a failed run that are shown."""
 
@@ -81,7 +83,7 @@ def _sections(verdict: Verdict) -> Iterator[_Section]:
         ("What npu-migrate finds in the migrated script:", _named(verdict.wrong)),
         ("What was migrated and concerns this:", _named(verdict.concerned)),
         (
-            "Known differences of this migration, not what is seen first here:",
+            _KNOWN_ALIKE if verdict.answer is Answer.SAME else _KNOWN_BESIDES,
             [f"{each.title}. {each.explanation}" for each in verdict.known if not each.explains],
         ),
         (
