@@ -30,6 +30,7 @@ from npu_migrate.precision_modes import PRECISION_MODE, PRECISION_MODE_V2
 
 if TYPE_CHECKING:
     from npu_migrate.baseline import Baseline
+    from npu_migrate.ignored import Exclusion
     from npu_migrate.options import Options
     from npu_migrate.reports import Run
     from npu_migrate.reports.html import About
@@ -59,6 +60,7 @@ class Request:
     extend_select: Tuple[str, ...]
     rules: Tuple[str, ...]
     exclude: Tuple[str, ...]
+    extend_exclude: Tuple[str, ...]
     explain: Optional[str]
     list_rules: bool
     format: str
@@ -81,8 +83,8 @@ class Request:
     no_cache: bool
     settings: Config
     """The settings of the project, those that the command line overrides included."""
-    exclude_home: str
-    """The folder that the patterns of ``exclude`` start from."""
+    exclusions: "Tuple[Exclusion, ...]"
+    """What ``exclude`` and ``extend_exclude`` leave out of folders."""
 
     @property
     def shows_texts(self) -> bool:
@@ -165,6 +167,12 @@ def _loss_scale(context: click.Context, parameter: click.Parameter, value: str) 
     multiple=True,
     metavar="PATTERN",
     help="Leave this out of folders, besides what .gitignore does; written as there.",
+)
+@click.option(
+    "--extend-exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave this out too, besides what the settings exclude.",
 )
 @click.option(
     "--explain",
@@ -325,7 +333,6 @@ def _request(context: click.Context, options: Dict[str, Any]) -> Request:
             settings = load_config(options["config"])
         elif not options["no_config"]:
             settings = find_config(options["paths"])
-        home = os.curdir if _is_given(context, "exclude") else settings.folder
         faults: List[ConfigError] = []
         for parameter in context.command.params:
             name = parameter.name or ""
@@ -338,7 +345,23 @@ def _request(context: click.Context, options: Dict[str, Any]) -> Request:
         raise_all(faults)
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
-    return Request(**options, settings=settings, exclude_home=home)
+    return Request(**options, settings=settings, exclusions=_exclusions(context, options, settings))
+
+
+def _exclusions(
+    context: click.Context, options: Dict[str, Any], settings: Config
+) -> "Tuple[Exclusion, ...]":
+    """What is left out of folders; patterns start from where they stand."""
+    from npu_migrate.ignored import Exclusion
+
+    home = os.curdir if _is_given(context, "exclude") else settings.folder
+    settled = settings.values.get("extend-exclude", ())
+    added = options["extend_exclude"] if _is_given(context, "extend_exclude") else ()
+    return (
+        Exclusion(tuple(options["exclude"]), home),
+        Exclusion(tuple(settled), settings.folder),
+        Exclusion(tuple(added)),
+    )
 
 
 def _is_given(context: click.Context, name: str) -> bool:
@@ -550,7 +573,7 @@ def _sources(request: Request) -> "Tuple[List[Source], List[SourceError]]":
 
     if request.paths == ("-",):
         return [stdin(sys.stdin.buffer.read())], []
-    return find(request.paths, request.exclude, request.exclude_home)
+    return find(request.paths, request.exclusions)
 
 
 def _results(request: Request, sources: "Sequence[Source]", rules: LazyRules) -> "List[FileResult]":
@@ -626,7 +649,7 @@ def _beside(request: Request) -> "List[Source]":
     """The scripts that run together with files that are given by themselves."""
     from npu_migrate.neighbours import beside
 
-    return beside(request.paths, request.exclude, request.exclude_home)
+    return beside(request.paths, request.exclusions)
 
 
 def _written(results: "Sequence[FileResult]") -> "Tuple[FileResult, ...]":

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Seque
 NAME = "pyproject.toml"
 _TOOL = "npu-migrate"
 _MISSPELT = ("npu_migrate", "npumigrate", "NPU-migrate")
-_TEXTS = ("select", "extend-select", "ignore", "exclude", "rules")
+_TEXTS = ("select", "extend-select", "ignore", "exclude", "extend-exclude", "rules")
 _TEXT = (
     "removed",
     "optimizer",

@@ -2,7 +2,7 @@
 
 import fnmatch
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Collection, Iterable, List, Optional, Sequence, Tuple
 
 GITIGNORE = ".gitignore"
@@ -57,6 +57,20 @@ class _Line:
 
 
 @dataclass(frozen=True)
+class Exclusion:
+    """Patterns as of a ``.gitignore`` in the folder ``home``."""
+
+    patterns: Tuple[str, ...]
+    home: str = os.curdir
+
+    def around(self, folder: str) -> Patterns:
+        """What they say of a folder that the user named, whose name is the stronger word."""
+        here = Patterns(os.path.realpath(self.home), self.patterns)
+        counts = here.covers(folder) and not here.verdict(folder, True)
+        return here if counts else Patterns(folder, self.patterns)
+
+
+@dataclass(frozen=True)
 class Ignored:
     """What is left out in one folder; of several ``.gitignore`` the innermost decides.
 
@@ -64,21 +78,16 @@ class Ignored:
     """
 
     levels: Tuple[Patterns, ...] = ()
-    excluded: Optional[Patterns] = field(default=None)
+    excluded: Tuple[Patterns, ...] = ()
 
     @classmethod
-    def around(cls, folder: str, exclude: Sequence[str], home: str = os.curdir) -> "Ignored":
+    def around(cls, folder: str, exclusions: Sequence[Exclusion] = ()) -> "Ignored":
         """For a folder that the user named: what is said of it from outside counts inside it too.
 
-        Where it is left out itself, its name on the command line is the stronger word. ``exclude``
-        are patterns as of a ``.gitignore`` in the folder ``home``.
+        Where it is left out itself, its name on the command line is the stronger word.
         """
-        ignored = cls()
-        if exclude:
-            here = Patterns(os.path.realpath(home), exclude)
-            counts = here.covers(folder) and not here.verdict(folder, True)
-            ignored = cls(excluded=here if counts else Patterns(folder, exclude))
-        outer = replace(ignored, excluded=None)
+        ignored = cls(excluded=tuple(e.around(folder) for e in exclusions if e.patterns))
+        outer = cls()
         for holder, inner in _down_to(folder):
             outer = outer.inside(holder, _names(holder))
             if outer.leaves_out(inner, True):
@@ -96,7 +105,7 @@ class Ignored:
             return self
 
     def leaves_out(self, path: str, is_folder: bool) -> bool:
-        if self.excluded is not None and self.excluded.verdict(path, is_folder):
+        if any(patterns.verdict(path, is_folder) for patterns in self.excluded):
             return True
         for level in reversed(self.levels):
             verdict = level.verdict(path, is_folder)

@@ -8,6 +8,7 @@ import os
 import re
 from typing import Dict, Iterable, Iterator, List, Sequence
 
+from npu_migrate.ignored import Exclusion
 from npu_migrate.layout import Layout
 from npu_migrate.programs import Imports
 from npu_migrate.scan import ImportedNames
@@ -25,15 +26,12 @@ _IMPORT = re.compile(
 _NAME = re.compile(rb"([\w.]+)(?:[ \t]+as[ \t]+\w+)?")
 
 
-def beside(paths: Sequence[str], exclude: Sequence[str], home: str) -> List[Source]:
-    """The scripts that imports join with the files ``paths``, none where a folder is given.
-
-    ``exclude`` are patterns, as of a ``.gitignore`` in the folder ``home``, of what is left out.
-    """
+def beside(paths: Sequence[str], exclusions: Sequence[Exclusion]) -> List[Source]:
+    """The scripts that imports join with the files ``paths``, none where a folder is given."""
     if not all(map(os.path.isfile, paths)):
         return []
     given = {os.path.realpath(path): Source(os.path.normpath(path)) for path in paths}
-    near, _ = find(_searched(paths), exclude, home)
+    near, _ = find(_searched(paths), exclusions)
     others = [s for s in near if os.path.realpath(s.path) not in given]
     sources = [*given.values(), *(s for s in others if not is_project_file(s.path))]
     layout = Layout(source.path for source in sources)

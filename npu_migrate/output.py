@@ -64,7 +64,7 @@ def _files(
     elif os.path.isdir(path) and real not in holders and not _is_left_out(path):
         with contextlib.suppress(OSError):  # The search has named an unreadable folder already.
             names = sorted(os.listdir(path))
-            ignored = (ignored or Ignored.around(real, ())).inside(real, names)
+            ignored = (ignored or Ignored.around(real)).inside(real, names)
             for name in names:
                 inner, inner_place = os.path.join(path, name), os.path.join(place, name)
                 if not ignored.leaves_out(os.path.join(real, name), os.path.isdir(inner)):

@@ -17,7 +17,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import List, Optional, Sequence, Set, Tuple
 
-from npu_migrate.ignored import Ignored
+from npu_migrate.ignored import Exclusion, Ignored
 
 STDIN = "<stdin>"
 
@@ -86,14 +86,13 @@ def stdin(data: bytes) -> Source:
 
 
 def find(
-    paths: Sequence[str], exclude: Sequence[str] = (), home: str = os.curdir
+    paths: Sequence[str], exclusions: Sequence[Exclusion] = ()
 ) -> Tuple[List[Source], List[SourceError]]:
     """The Python files that ``paths`` (files, and folders to search) name, each real file once.
 
-    What ``.gitignore`` files or the patterns ``exclude``, written as in one in the folder ``home``,
-    leave out of a folder is not found there.
+    What ``.gitignore`` files or ``exclusions`` leave out of a folder is not found there.
     """
-    search = _Search(exclude, home)
+    search = _Search(exclusions)
     for path in paths:
         search.add(os.path.normpath(path))
     search.follow_links()
@@ -125,9 +124,8 @@ class _Search:
     run is found there. Real paths keep loops and doubles away.
     """
 
-    def __init__(self, exclude: Sequence[str], home: str) -> None:
-        self._exclude = exclude
-        self._home = home
+    def __init__(self, exclusions: Sequence[Exclusion]) -> None:
+        self._exclusions = exclusions
         self.sources: List[Source] = []
         self.errors: List[SourceError] = []
         self._seen: Set[str] = set()
@@ -158,7 +156,7 @@ class _Search:
                 self.errors.append(_no_file(path))
 
     def _add_named_folder(self, path: str, real: str) -> None:
-        self._add_folder(path, real, Ignored.around(real, self._exclude, self._home))
+        self._add_folder(path, real, Ignored.around(real, self._exclusions))
 
     def _add_folder(self, path: str, real: str, ignored: Ignored) -> None:
         if real in self._seen:

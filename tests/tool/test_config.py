@@ -146,6 +146,24 @@ def test_patterns_on_the_command_line_are_relative_to_the_current_folder(
 
 
 @pytest.mark.parametrize(
+    "arguments, found",
+    [
+        ([], "bd"),
+        (["--extend-exclude", "b.py"], "d"),
+        (["--exclude", "b.py"], "ad"),
+        (["--exclude", "b.py", "--extend-exclude", "a.py"], "d"),
+    ],
+)
+def test_what_is_left_out_besides(settings, run, folder, arguments, found):
+    settings('exclude = ["a.py"]\nextend-exclude = ["/code/c.py"]')
+    (folder / "code").mkdir()
+    for name in ("a.py", "b.py", "code/c.py", "code/d.py"):
+        (folder / name).write_text(SCRIPT)
+    out = run("--check", *arguments, ".").out
+    assert [name for name in "abcd" if f"{name}.py:3" in out] == list(found)
+
+
+@pytest.mark.parametrize(
     "pattern, found",
     [
         ("a.py", ["code/b.py"]),

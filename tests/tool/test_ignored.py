@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from npu_migrate.ignored import Exclusion
 from npu_migrate.sources import find
 
 
@@ -16,7 +17,7 @@ def make(root, files):
 
 
 def found(*paths, exclude=()):
-    sources, errors = find(paths or ["."], exclude)
+    sources, errors = find(paths or ["."], [Exclusion(tuple(exclude))])
     assert errors == []
     return sorted(source.path.replace("\\", "/") for source in sources)
 
