@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,19 +10,28 @@ from pathlib import Path
 import doc_examples
 import pytest
 
+from npu_migrate.launch.cli import main as launch
+
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = [
     (name, block)
     for name, page in doc_examples.written_pages().items()
     for block in doc_examples.blocks(page)
 ]
-LINES = [
-    (name, line)
-    for name, block in BLOCKS
-    if block.language == "sh"
-    for line in block.text.splitlines()
-    if line.startswith("npu-migrate ")
-]
+
+
+def _lines(start):
+    return [
+        (name, line)
+        for name, block in BLOCKS
+        if block.language == "sh"
+        for line in block.text.splitlines()
+        if line.startswith(start)
+    ]
+
+
+LINES = _lines("npu-migrate ")
+STARTS = [(name, line) for name, line in _lines("npu-run ") if " -m " not in line]
 SETTINGS = [(name, block.text) for name, block in BLOCKS if block.language == "toml"]
 
 
@@ -64,6 +74,13 @@ def test_settings(shell, tmp_path, name, text):
     assert status == 1 and "NPU401" in printed, f"docs/{name}: {printed}"
 
 
+@pytest.mark.parametrize("name, line", STARTS)
+def test_a_line_that_starts_a_script(name, line, capsys):
+    """The script is none, so that only the options are judged: many need machines with NPUs."""
+    assert launch(shlex.split(line, comments=True)[1:]) == 2
+    assert "no such script" in capsys.readouterr().err
+
+
 def test_there_are_some():
-    assert len(LINES) > 5 and len(SETTINGS) > 1
+    assert len(LINES) > 5 and len(SETTINGS) > 1 and len(STARTS) > 4
     assert all(re.match(r"npu-migrate (-|\.|\w)", line) for _, line in LINES)
