@@ -5,7 +5,7 @@ import tokenize
 from collections import defaultdict
 from typing import Dict, Iterable, List, Set
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.sources import decode, encode
 from npu_migrate.suppressions import OWN_FAMILY, Span, Suppression, commands, read, tokens
 

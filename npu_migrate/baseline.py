@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.findings import Finding, Status
 from npu_migrate.results import FileResult
 from npu_migrate.sources import STDIN, decode, is_notebook, is_project_file
 from npu_migrate.sources import replace as replace_file

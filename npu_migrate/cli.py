@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sys
-import traceback
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import (
@@ -314,6 +313,8 @@ class _Defect(Exception):
     """A fault of our own, and the file that brought it out."""
 
     def __init__(self, path: str, cause: BaseException) -> None:
+        import traceback
+
         reason = " ".join(f"{type(cause).__name__}: {cause}".split())
         frames = traceback.extract_tb(cause.__traceback__)
         where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
@@ -690,10 +691,12 @@ def _status(run: "Run", check: bool) -> int:
 
 def _report(request: Request, run: "Run", rules: LazyRules) -> None:
     """The product (a source, a diff, a report for a machine) has standard output to itself."""
-    from npu_migrate.reports import diff, text
+    from npu_migrate.reports import text
 
     to_file, for_people = request.output_file is not None, request.format == "text"
     if request.diff:
+        from npu_migrate.reports import diff
+
         stream = sys.stdout if to_file or for_people else sys.stderr
         click.echo(diff.render(run, _paint(stream)), stream, nl=False)
     for error in run.errors:
@@ -730,7 +733,7 @@ def _settings(request: Request) -> Iterator[str]:
     for parameter in command.params:
         name = parameter.name or ""
         value = getattr(request, name, None)
-        is_setting = name.replace("_", "-") in KEYS and name != "jobs"
+        is_setting = name.replace("_", "-") in KEYS and name not in ("jobs", "cache_dir")
         if is_setting and value and value != parameter.get_default(_BARE):
             text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
             yield f"{parameter.opts[-1]} {text}"
@@ -742,14 +745,20 @@ _BARE = click.Context(command)
 def _rendered(
     request: Request, run: "Run", rules: LazyRules, stream: Optional[TextIO] = None
 ) -> str:
-    from npu_migrate.reports import github, json, sarif, style, text
-
     if request.format == "json":
+        from npu_migrate.reports import json
+
         return json.render(run)
     if request.format == "github":
+        from npu_migrate.reports import github
+
         return github.render(run)
     if request.format == "sarif":
+        from npu_migrate.reports import sarif
+
         return sarif.render(run, rules())
+    from npu_migrate.reports import style, text
+
     reasons = rules() if request.verbose else None
     paint = style.plain if stream is None else _paint(stream)
     return text.render(run, request.quiet, reasons, paint)

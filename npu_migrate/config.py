@@ -4,7 +4,6 @@ The closest file that has the table counts, upwards from what is migrated. Its p
 are relative to it.
 """
 
-import difflib
 import os
 import sys
 from dataclasses import dataclass, field
@@ -231,6 +230,8 @@ def _listed(value: Any) -> str:
 
 
 def _nearest(key: str) -> str:
+    import difflib
+
     known = key.replace("_", "-").lower()
     near = [known] if known in KEYS else difflib.get_close_matches(known, KEYS, 1)
     return f" (did you mean {near[0]}?)" if near else f"; there are {', '.join(KEYS)}"

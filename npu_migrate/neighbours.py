@@ -10,8 +10,7 @@ from typing import Dict, Iterable, Iterator, List, Sequence
 
 from npu_migrate.ignored import Exclusion
 from npu_migrate.layout import Layout
-from npu_migrate.programs import Imports
-from npu_migrate.scan import ImportedNames
+from npu_migrate.programs import ImportedNames, Imports
 from npu_migrate.scripts import OtherLanguage, read_script
 from npu_migrate.sources import Source, SourceError, find, is_project_file
 

@@ -1,10 +1,21 @@
 """Which modules of a run make one program, as far as their imports tell."""
 
-from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Iterable, List, Mapping, Set, Tuple
 
-from npu_migrate.scan import ImportedNames, Scan
+if TYPE_CHECKING:
+    from npu_migrate.scan import Scan
 
 Resolve = Callable[[str, str, int], str]
+
+
+@dataclass(frozen=True)
+class ImportedNames:
+    """``from module import names`` (with dots counted in ``level``), or ``import module``."""
+
+    module: str
+    level: int
+    names: Tuple[str, ...] = ()
 
 
 class Imports:
@@ -59,7 +70,7 @@ class Imports:
 class Programs(Imports):
     """The programs of a run, with what the first look at their files tells."""
 
-    def __init__(self, scans: Mapping[str, Scan], resolve: Resolve) -> None:
+    def __init__(self, scans: "Mapping[str, Scan]", resolve: Resolve) -> None:
         super().__init__({module: scan.imports for module, scan in scans.items()}, resolve)
         self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
         self.closed = frozenset(name for scan in scans.values() for name in scan.closed)

@@ -1,11 +1,13 @@
 """What became of the files of a run, and that a program is never migrated by half."""
 
 from dataclasses import dataclass, field, replace
-from typing import Iterable, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Iterable, List, Mapping, Optional, Tuple
 
-from npu_migrate.changes import Change
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.sources import SourceError
+
+if TYPE_CHECKING:
+    from npu_migrate.changes import Change
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class FileResult:
     """What comments or the configuration suppress."""
     known: Tuple[Finding, ...] = ()
     """What a baseline has."""
-    changes: Tuple[Change, ...] = ()
+    changes: "Tuple[Change, ...]" = ()
     """Which lines change for which finding, where the new text was asked for."""
     on_npu: Mapping[str, int] = field(default_factory=dict)
     """Family -> places that were on the NPU already, where that was asked for."""

@@ -4,16 +4,16 @@ A file that does not follow the schema is a :class:`RuleError` that names its fi
 """
 
 import contextlib
-import difflib
 import keyword
 import os
 import re
 import string
 from dataclasses import dataclass, field, fields
-from pathlib import Path
+from functools import lru_cache
 from typing import (
     Any,
     Dict,
+    FrozenSet,
     Iterable,
     Iterator,
     List,
@@ -28,7 +28,7 @@ from typing import (
 
 import yaml
 
-from npu_migrate.plan import Status
+from npu_migrate.findings import Status
 from npu_migrate.rule_files import rule_files, shipped_rules
 
 HUNDREDS = {
@@ -45,13 +45,6 @@ HUNDREDS = {
 """Family -> what its codes start with. NPU8 and other letters are for the rules of users."""
 
 NAMES = "names.yaml"
-
-_PACKAGE = Path(__file__).resolve().parent
-_MIGRATIONS = {
-    ".".join(path.relative_to(_PACKAGE / "migrations").with_suffix("").parts)
-    for path in (_PACKAGE / "migrations").rglob("*.py")
-    if path.stem != "__init__"
-} | {"project_files", "suppressions"}
 
 
 class RuleError(Exception):
@@ -304,11 +297,25 @@ def _check_rule(table: "_Table", rule: Rule) -> None:
         table.fail("code", "a rule without a migration needs names to match")
     if rule.status.is_left and not rule.migration and not rule.remedy:
         table.fail("status", f"a rule of status {rule.status.value} needs a remedy")
-    if _MIGRATIONS and rule.migration and rule.migration not in _MIGRATIONS:
-        hint = _nearest(rule.migration, _MIGRATIONS)
+    migrations = _migrations() if rule.migration else frozenset()
+    if migrations and rule.migration not in migrations:
+        hint = _nearest(rule.migration, migrations)
         table.fail("migration", f"there is no migration {rule.migration!r}{hint}")
     for key, text in (("message", rule.message), ("remedy", rule.remedy)):
         _check_placeholders(table, key, text, bool(rule.migration))
+
+
+@lru_cache(maxsize=None)
+def _migrations() -> FrozenSet[str]:
+    """The modules that judge; none where the package is no folder of files."""
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
+    modules = [
+        os.path.relpath(os.path.join(folder, name), top)[: -len(".py")].replace(os.sep, ".")
+        for folder, _, names in os.walk(top)
+        for name in names
+        if name.endswith(".py") and name != "__init__.py"
+    ]
+    return frozenset((*modules, "project_files", "suppressions")) if modules else frozenset()
 
 
 def _check_family(table: "_Table", rule: Rule) -> None:
@@ -335,6 +342,8 @@ def _check_placeholders(table: "_Table", key: str, text: str, judged: bool) -> N
 
 def _nearest(word: str, known: Iterable[str]) -> str:
     known = list(known)
+    import difflib
+
     near = difflib.get_close_matches(word, known, n=len(known) or 1)
     best = max(near, key=lambda name: len(os.path.commonprefix([name, word])), default="")
     return f" (did you mean {best}?)" if best else ""
@@ -370,7 +379,8 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 def _located(path: str) -> Iterator["_Table"]:
     """The content of a file; what is found wrong with it is given its line."""
     try:
-        text = Path(path).read_text("utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
         yield _Table(yaml.load(text, _Loader), ())
     except (OSError, UnicodeDecodeError) as error:
         raise RuleError(path, 0, f"cannot be read: {error}") from error

@@ -13,6 +13,7 @@ from typing import Dict, FrozenSet, Iterable, Iterator, Set, Tuple
 from npu_migrate.migrations import signs
 from npu_migrate.migrations.signs import Signs, Text
 from npu_migrate.outline import Outline
+from npu_migrate.programs import ImportedNames
 
 _STRING = re.compile(rb"['\"]([\w/.]{1,200})['\"]")
 _FETCH = re.compile(rb"['\"]([^'\"\s]{1,200}:0)['\"]")
@@ -20,15 +21,6 @@ _CLOSED = re.compile(rb"(\w+)\.(?:close|__exit__)\b")
 TINY = r"\d\.?[eE]-(?:0?[89]|[1-9]\d)\b"
 _TINY = re.compile(TINY.encode("ascii"))
 """A number that is zero in float16, which matters where mixed precision may be on."""
-
-
-@dataclass(frozen=True)
-class ImportedNames:
-    """``from module import names`` (with dots counted in ``level``), or ``import module``."""
-
-    module: str
-    level: int
-    names: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.sources import Source, is_notebook
 
 

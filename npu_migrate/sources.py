@@ -10,8 +10,7 @@ import errno
 import io
 import os
 import re
-import shutil
-import tempfile
+import stat
 import tokenize
 import warnings
 from dataclasses import dataclass, field
@@ -382,6 +381,8 @@ def write(path: str, data: bytes) -> None:
 
 def replace(target: str, data: bytes, like: str) -> None:
     """Put ``data`` where ``target`` is or will be, with the mode of the file ``like``."""
+    import tempfile  # a run that writes nothing needs none
+
     folder, name = os.path.split(target)
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
     try:
@@ -400,7 +401,7 @@ def _copy_owner_and_mode(like: str, path: str) -> None:
     state = os.stat(like)
     with contextlib.suppress(OSError, AttributeError):
         os.chown(path, state.st_uid, state.st_gid)
-    shutil.copymode(like, path)
+    os.chmod(path, stat.S_IMODE(state.st_mode))
 
 
 # Errors

@@ -15,7 +15,7 @@ import tokenize
 from dataclasses import dataclass
 from typing import Iterator, List, Sequence, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.rules import Rule, Rules, UnknownCode
 
 _MARK = "npu-migrate"

@@ -16,8 +16,8 @@ sys.path.insert(0, str(ROOT))
 import click  # noqa: E402
 
 from npu_migrate import cli  # noqa: E402
+from npu_migrate.findings import Status  # noqa: E402
 from npu_migrate.launch import cli as launch_cli  # noqa: E402
-from npu_migrate.plan import Status  # noqa: E402
 from npu_migrate.reports.explain import in_words  # noqa: E402
 from npu_migrate.rules import HUNDREDS, Example, Rule, load  # noqa: E402
 from npu_migrate.verify import cli as verify_cli  # noqa: E402

@@ -6,7 +6,7 @@ They are JSON, and whatever does not look like them is refused: the folder may b
 import json
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.findings import Finding, Status
 from npu_migrate.results import FileResult
 from npu_migrate.sources import SourceError, TransientError
 

@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from typing import List, Optional
 
 KEPT = 200
@@ -50,6 +49,8 @@ class Folder:
 
     def write(self, key: str, entry: bytes) -> None:
         """Put an entry in its place at once: who reads finds the old one, the new one or none."""
+        import tempfile  # what is known already needs none
+
         with contextlib.suppress(OSError):
             self._make()
             handle, temporary = tempfile.mkstemp(dir=self._path, prefix=f".{key}.")

@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Dict, List, Tuple
 
+from npu_migrate.findings import Finding
 from npu_migrate.notebooks.document import Code, Document
 from npu_migrate.notebooks.magics import Python, to_python
-from npu_migrate.plan import Finding
 from npu_migrate.rewrite.errors import RewriteError
 from npu_migrate.scripts import OtherLanguage, Script
 from npu_migrate.sources import SourceError, parse

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Iterable, Iterator, List, Mapping, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.project_files import devices, graph_rewrites, launching, requirements
 from npu_migrate.project_files.finding import Found
 from npu_migrate.project_files.shell import Script

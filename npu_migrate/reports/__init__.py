@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Dict, Tuple
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.findings import Finding, Status
 from npu_migrate.results import FileResult
 from npu_migrate.sources import SourceError
 

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.findings import Finding, Status
 from npu_migrate.reports import Run
 from npu_migrate.sources import SourceError
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Dict
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.reports import Run
 from npu_migrate.sources import SourceError
 

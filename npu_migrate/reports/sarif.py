@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Sequence
 from urllib.parse import quote
 
 from npu_migrate import __version__
-from npu_migrate.plan import Finding, Status
+from npu_migrate.findings import Finding, Status
 from npu_migrate.reports import Run
 from npu_migrate.reports.explain import in_words
 from npu_migrate.results import FileResult

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.findings import Finding, Status
 from npu_migrate.reports import TO_MIGRATE, Run
 from npu_migrate.reports.style import Paint, plain
 from npu_migrate.reports.visible import visible_line

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Iterator, List, Optional, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.verify.audits import faults
 from npu_migrate.verify.comparison import NEITHER, Compared, Comparison, Trainings, compare
 from npu_migrate.verify.experiment import Experiment

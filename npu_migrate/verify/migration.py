@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.findings import Finding, Status
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
 from npu_migrate.results import FileResult
 from npu_migrate.sources import Source, decode

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.verify.audits import Fault
 from npu_migrate.verify.comparison import Comparison
 from npu_migrate.verify.known import KnownDifference

@@ -6,12 +6,15 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
 
 from npu_migrate import engine
+from npu_migrate.cache import entry, key
 from npu_migrate.cache import folder as cache_folder
-from npu_migrate.cache import key
+from npu_migrate.findings import Finding
+from npu_migrate.results import FileResult
 
 SCRIPT = "import tensorflow as tf\n\nsession = tf.Session()\n"
 USER = "from library import make\n\nimport tensorflow as tf\n\nwith tf.Session():\n    make()\n"
@@ -362,7 +365,7 @@ FINDING = ["NPU401", "a", 1, 1, "", "manual", "text", False, "", 0]
 
 
 @pytest.mark.parametrize(
-    "entry",
+    "content",
     [
         b"",
         b"\n",
@@ -393,11 +396,11 @@ FINDING = ["NPU401", "a", 1, 1, "", "manual", "text", False, "", 0]
         ),
     ],
 )
-def test_a_foreign_entry_is_written_anew(project, check, cache, entry):
+def test_a_foreign_entry_is_written_anew(project, check, cache, content):
     outcome, _ = check()
     (path,) = entries(cache)
     written = path.read_bytes()
-    path.write_bytes(entry)
+    path.write_bytes(content)
     assert check() == (outcome, True)
     assert path.read_bytes() == written
     assert check() == (outcome, False)
@@ -451,3 +454,28 @@ def test_runs_at_once(project, cache):
             run.stdout.close()
             assert run.returncode == expected.returncode == 1
     assert not [path for path in cache.iterdir() if path.name.count(".") > 1]
+
+
+# What it costs ------------------------------------------------------------------------------------
+
+
+def test_what_is_known_is_told_without_reading_rules_or_trees(project, cache):
+    program = (
+        "import sys; from npu_migrate import cli; "
+        f"cli.main(['--check', '--cache-dir', {str(cache)!r}, '.']); "
+        "print(*(name for name in sys.modules if name in sys.argv), file=sys.stderr)"
+    )
+    slow = ["yaml", "libcst", "rich", "jinja2", "pygments", "difflib", "tempfile"]
+    slow += [f"npu_migrate.{name}" for name in ("rules", "engine", "plan", "names", "scan")]
+    for loaded in (True, False):
+        run = subprocess.run([sys.executable, "-c", program, *slow], capture_output=True)
+        assert run.stdout.decode().count("NPU401") == 2
+        assert bool(run.stderr.split()) is loaded, run.stderr
+
+
+def test_every_part_of_a_result_is_kept():
+    """But for what a check has none of: new texts with their changes, and known findings."""
+    kept = {*("error", "findings", "suppressed", "program"), *("is_held_back", "skipped")}
+    of_other_runs = {"before", "after", "changes", "on_npu", "known"}
+    assert {f.name for f in fields(FileResult)} == kept | of_other_runs | {"path", "would_change"}
+    assert len(fields(Finding)) == len(entry._FINDING) + 1  # its path is that of the file

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.reports.html.highlight import PYTHON, coloured_lines
 from npu_migrate.reports.html.side_by_side import Hunk, Row, hunks_of
 from npu_migrate.results import FileResult

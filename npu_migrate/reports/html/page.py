@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Dict, List, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.reports import Run
 from npu_migrate.reports.explain import in_words
 from npu_migrate.reports.html.diffs import diff_of

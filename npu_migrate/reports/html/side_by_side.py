@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Iterator, List, Sequence, Set, Tuple
 
 from npu_migrate.changes import Change, Kind
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 
 CONTEXT = 3
 """Lines shown around what changes, and around what is found."""

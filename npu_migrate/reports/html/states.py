@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Tuple
 
-from npu_migrate.plan import Finding, Status
+from npu_migrate.findings import Finding, Status
 from npu_migrate.reports import Run
 from npu_migrate.results import FileResult
 from npu_migrate.rules import Rules

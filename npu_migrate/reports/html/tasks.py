@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import DefaultDict, List, Sequence, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.reports import Run
 from npu_migrate.reports.explain import AS_SHOWN, in_words
 from npu_migrate.reports.html.states import MANUAL, UNSUPPORTED

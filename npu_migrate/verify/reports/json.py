@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict
 from typing import Any, Dict, Optional
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.verify.comparison import Compared, Difference
 from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.reports import Verification, command_of

@@ -4,7 +4,7 @@ import io
 import re
 from typing import IO, Iterator, List, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.reports.visible import visible_line
 from npu_migrate.verify.reports import Verification, readable
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, columns, rows

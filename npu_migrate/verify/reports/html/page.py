@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from npu_migrate.plan import Finding
+from npu_migrate.findings import Finding
 from npu_migrate.reports.html.highlight import PYTHON, coloured_lines
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
 from npu_migrate.reports.visible import visible
