@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from dataclasses import fields
 
 import pytest
@@ -449,6 +450,7 @@ def test_runs_at_once(project, cache):
         while any(run.poll() is None for run in runs):
             for path in entries(cache):
                 path.write_bytes(b"half")
+            time.sleep(0.02)
         for run in runs:
             assert run.stdout.read() == expected.stdout
             run.stdout.close()
