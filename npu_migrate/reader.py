@@ -72,7 +72,7 @@ class Reader:
             seen = outline(tree)
             text = Text(seen.code(script.python))
             scan = self._scanner(text, seen, are_in(script.python))
-            if scan.concerned:
+            if scan.concerned and len(script.python) <= self._room:
                 self._keep(source, script, tree, text)
             return ScannedFile(source, scan)
         except OtherLanguage as reason:
