@@ -23,6 +23,11 @@ def migrate_into(script: str, folder: str) -> str:
       ValueError: a file of the program could not be migrated; the message says which and why.
     """
     root = root_of(script)
+    if root != os.path.dirname(os.path.abspath(script)):
+        raise ValueError(
+            f"{script} imports its own package by name, which would be the one that is not "
+            "migrated: migrate the project with npu-migrate -o, and name both scripts"
+        )
     texts = {os.path.realpath(r.path): r.after for r in _results(script, root) if r.is_changed}
     _mirror(root, folder, texts)
     return os.path.join(folder, os.path.relpath(os.path.abspath(script), root))

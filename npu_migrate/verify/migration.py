@@ -13,7 +13,7 @@ from npu_migrate.findings import Finding, Status
 from npu_migrate.reports.html.side_by_side import Hunk, hunks_of
 from npu_migrate.results import FileResult
 from npu_migrate.sources import Source, decode
-from npu_migrate.verify.program_files import program_files, root_of
+from npu_migrate.verify.program_files import program_files
 from npu_migrate.verify.quantities import (
     APPLIED,
     GLOBAL_STEP,
@@ -201,11 +201,11 @@ def read_migration(original: str, migrated: str) -> Migration:
 
 
 def _pairs(original: str, migrated: str) -> List[Tuple[str, str]]:
-    """Files of the original program and their counterparts, by their place below the roots."""
-    roots = root_of(original), root_of(migrated)
+    """Files of the original program and their counterparts, by their place beside the scripts."""
+    folders = [os.path.dirname(os.path.abspath(script)) for script in (original, migrated)]
     pairs = [(os.path.abspath(original), os.path.abspath(migrated))]
     for path in program_files(original)[1:]:
-        counterpart = os.path.join(roots[1], os.path.relpath(path, roots[0]))
+        counterpart = os.path.normpath(os.path.join(folders[1], os.path.relpath(path, folders[0])))
         if os.path.isfile(counterpart):
             pairs.append((path, counterpart))
     return [(_shown(one), _shown(other)) for one, other in pairs]

@@ -2,20 +2,29 @@
 
 import ast
 import os
-from typing import Dict, Iterator, List, Sequence
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 
 def root_of(script: str) -> str:
-    """The folder that imports of a script start from: above the package that holds it, if any."""
-    folder = os.path.dirname(os.path.abspath(script))
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
-        folder = os.path.dirname(folder)
-    return folder
+    """The folder that imports of a script start from: above its package, if it imports that."""
+    home, above = _homes(script)
+    return home if program_files(script) == _reached(script, [home]) else above
 
 
 def program_files(script: str) -> List[str]:
     """The script and what it imports from beside it, directly or not, as absolute paths."""
-    homes = list(dict.fromkeys((os.path.dirname(os.path.abspath(script)), root_of(script))))
+    return _reached(script, _homes(script))
+
+
+def _homes(script: str) -> Tuple[str, str]:
+    """The folder of a script, and the one above all packages that hold it."""
+    home = above = os.path.dirname(os.path.abspath(script))
+    while os.path.isfile(os.path.join(above, "__init__.py")):
+        above = os.path.dirname(above)
+    return home, above
+
+
+def _reached(script: str, homes: Sequence[str]) -> List[str]:
     found: Dict[str, None] = {}
     pending = [os.path.abspath(script)]
     while pending:

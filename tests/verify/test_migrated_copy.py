@@ -51,11 +51,17 @@ def test_script_alone_is_migrated_alone(project):
     assert "npu_bridge" not in text(project, "out", "lib", "optimizer.py")
 
 
-def test_script_of_a_package_keeps_its_place(project):
+def test_script_in_a_package_is_migrated_with_what_lies_beside_it(project):
     module = str(project / "project" / "lib" / "optimizer.py")
-    assert migrate_into(module, str(project / "out")) == str(
-        project / "out" / "lib" / "optimizer.py"
-    )
+    assert migrate_into(module, str(project / "out")) == str(project / "out" / "optimizer.py")
+    assert not (project / "out" / "train.py").exists()
+
+
+def test_script_that_imports_its_own_package_is_refused(project):
+    script = project / "project" / "lib" / "train.py"
+    script.write_text("from lib import optimizer\n")
+    with pytest.raises(ValueError, match="imports its own package by name"):
+        migrate_into(str(script), str(project / "out"))
 
 
 def test_file_that_cannot_be_migrated_is_named(project):

@@ -42,7 +42,20 @@ def test_files_of_a_program(tmp_path):
         "other/deep.py",
         "train.py",
     ]
-    assert root_of(str(tmp_path / "lib" / "model.py")) == str(tmp_path)
+    assert root_of(str(tmp_path / "lib" / "model.py")) == str(tmp_path / "lib")
+
+
+def test_root_is_above_a_package_that_its_script_imports(tmp_path):
+    write(tmp_path, lib__train="import lib.model\n", lib__model="")
+    (tmp_path / "lib" / "__init__.py").write_text("")
+    assert root_of(str(tmp_path / "lib" / "train.py")) == str(tmp_path)
+
+
+def test_counterparts_are_found_whatever_the_folders_are_called(tmp_path):
+    for name in ("before", "after"):
+        write(tmp_path / name, train="import model\n", model="", __init__="")
+    migration = read_migration(*(str(tmp_path / n / "train.py") for n in ("before", "after")))
+    assert len(migration.files) == 2
 
 
 def migrated(tmp_path, edit):
