@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Callable, Deque, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Callable, Deque, Dict, List, Mapping, Optional, Tuple
 
 from npu_migrate.launch.horovod_job import launcher_command, line_handler
 from npu_migrate.launch.job import FirstFailure
@@ -80,6 +80,7 @@ class RunningTrial:
         self._tails: Dict[int, Deque[str]] = collections.defaultdict(
             lambda: collections.deque(maxlen=_TAIL)
         )
+        self._exceptions: Dict[int, str] = {}
         self._sizes: Tuple[int, ...] = ()
         self._moved = time.monotonic()
         self._ended: Optional[float] = None
@@ -118,7 +119,10 @@ class RunningTrial:
     def _handlers(self) -> Tuple[Callable[[str], None], Callable[[str], None]]:
         def note(rank: int, text: str, is_error: bool) -> None:
             del is_error
-            self._tails[rank].append(text[:_LONGEST_LINE])
+            text = text[:_LONGEST_LINE]
+            self._tails[rank].append(text)
+            if _EXCEPTION.match(text):
+                self._exceptions[rank] = text
 
         def note_error(text: str) -> None:
             if not self._first.is_mark(0, text):
@@ -164,7 +168,7 @@ class RunningTrial:
             rank = first.rank if first is not None else 0
             who = f"rank {rank} of it" if self._trial.processes > 1 else "it"
             message = f"{name}: {who} failed after {steps} steps, with exit code {exit_code}"
-            message += _exception(self._tails[max(rank, 0)])
+            message += f": {self._exceptions[rank]}" if rank in self._exceptions else ""
             return RunFailure(FailureKind.CRASHED, message, rank)
         if not steps:
             return RunFailure(
@@ -175,12 +179,6 @@ class RunningTrial:
             message = f"{name}: no loss was found ({details[0]}); name its tensor with --loss"
             return RunFailure(FailureKind.NO_LOSS, message)
         return None
-
-
-def _exception(lines: Iterable[str]) -> str:
-    """The exception that a script said last, to go on with a sentence."""
-    said = [line for line in lines if _EXCEPTION.match(line)]
-    return f": {said[-1]}" if said else ""
 
 
 def _read(path: str) -> Recording:

@@ -25,7 +25,7 @@ def distance(x):
 def loop():
     x = tf.placeholder(tf.float32, [None, 4])
     loss = distance(x)
-    step = tf.train.get_or_create_global_step()
+    step = tf.Variable(0, name="global_step", trainable=False)
     rate = tf.train.exponential_decay(0.1, step, 1, 0.5)
     manager = mixed.ExponentialUpdateLossScaleManager(1024, 100, 1, 2, 0.5)
     optimizer = mixed.LossScaleOptimizer(tf.train.MomentumOptimizer(rate, 0.9), manager)

@@ -6,6 +6,8 @@ import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import tensor_util
 from tensorflow.python.keras.optimizer_v2 import optimizer_v2
 
+from npu_migrate.verify.recorder.gradients import storage
+
 _PASSING_ON = ("Identity", "ReadVariableOp", "Cast", "Enter", "Switch", "RefSwitch")
 _RATES = ("_learning_rate_tensor", "_lr_t", "learning_rate", "_learning_rate", "_lr")
 
@@ -37,7 +39,8 @@ def global_step_of(graph: Any, optimizer: Any, given: Optional[Any]) -> Optional
     """The variable that counts the steps of a graph."""
     if isinstance(optimizer, optimizer_v2.OptimizerV2):
         return optimizer.iterations
-    of_graph = tf.train.get_global_step(graph)
+    # Without a collection that names it, the graph knows only the tensor of that name.
+    of_graph = _number_or_variable(tf.train.get_global_step(graph))
     return given if of_graph is None else of_graph
 
 
@@ -53,6 +56,6 @@ def _number_or_variable(value: Any) -> Optional[Any]:
     while operation.type in _PASSING_ON:
         operation = operation.inputs[0].op
     for variable in operation.graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES):
-        if operation in (variable.op, getattr(variable, "handle", value).op):
+        if storage(variable) is operation:
             return variable
     return None

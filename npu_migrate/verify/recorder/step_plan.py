@@ -77,8 +77,8 @@ def plan_step(
     first = applications[0] if applications else None
     variables = graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)
     weights = graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)
-    step = None if first is None else global_step_of(graph, first.optimizer, first.global_step)
-    step = tf.train.get_global_step(graph) if step is None else step
+    optimizer, given = (None, None) if first is None else (first.optimizer, first.global_step)
+    step = global_step_of(graph, optimizer, given)
     results = [gradient.op for call in calls for gradient in call.gradients]
     seen = Seen(needed, applications, results, step, current_ranks().size)
     facts.update(dict.fromkeys(audit(seen)))
