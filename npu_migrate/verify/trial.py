@@ -111,6 +111,7 @@ class RunningTrial:
         """Ends all that still runs, and tells what became of it."""
         code = self._process.poll()
         end_all(self._process, self._mark)
+        self._read_to_the_end()
         recordings = tuple(_read(path) for path in self._paths())
         failure = self._failure or self._failed(code, recordings)
         ranks = range(self._trial.processes)
@@ -132,6 +133,13 @@ class RunningTrial:
             return lambda text: note(0, text, False), note_error
         handle = line_handler(self._first, note, lambda text: note(_LAUNCHER, text, True))
         return handle, handle
+
+    def _read_to_the_end(self) -> None:
+        """Waits until what was printed last is read, which closes the streams."""
+        deadline = time.monotonic() + _FAREWELL
+        streams = (self._process.stdout, self._process.stderr)
+        while time.monotonic() < deadline and not all(s is None or s.closed for s in streams):
+            time.sleep(0.02)
 
     def _paths(self) -> List[str]:
         return [self._trial.settings.recording(rank) for rank in range(self._trial.processes)]
