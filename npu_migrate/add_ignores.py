@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Dict, Iterable, List, Set
 
 from npu_migrate.findings import Finding
+from npu_migrate.selection import STAYING
 from npu_migrate.sources import decode, encode
 from npu_migrate.suppressions import OWN_FAMILY, Span, Suppression, commands, read, tokens
 
@@ -13,8 +14,11 @@ _LINE = re.compile("([^\r\n]*)(\r\n|\r|\n|\\Z)")
 
 
 def can_be_ignored(finding: Finding) -> bool:
-    """Whether a comment can suppress a finding."""
-    return not finding.code.startswith(OWN_FAMILY)
+    """Whether a comment may be written for a finding.
+
+    Where a program waits for a finding, to suppress it would let the rest go without it.
+    """
+    return not finding.code.startswith(OWN_FAMILY) and finding.name not in STAYING
 
 
 def with_ignores(data: bytes, path: str, findings: Iterable[Finding]) -> bytes:

@@ -8,6 +8,7 @@ that a run over thousands of files needs little more memory than its largest one
 
 import gc
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import (
     Any,
@@ -32,7 +33,7 @@ from npu_migrate.reader import Reader
 from npu_migrate.results import FileResult, all_or_none
 from npu_migrate.rules import Rules
 from npu_migrate.scan import Scan, Scanner
-from npu_migrate.selection import Selection, holds
+from npu_migrate.selection import Selection, Share, holds
 from npu_migrate.sources import Source, is_notebook, is_project_file
 
 
@@ -113,7 +114,11 @@ def _migrate_scripts(
             or reader.module(source) in keeping
         ]
         codes, given = frozenset(chosen.by_code), frozenset(source.path for source in sources)
-        selection = Selection(codes, holds(each(migrator.share, asked), codes, given))
+        shares: Iterable[Share] = each(migrator.share, asked)
+        if options.add_ignores:  # what waits for other files is no finding to suppress
+            shares = [replace(share, unfinished=None) for share in shares]
+            given |= {source.path for source in beside}
+        selection = Selection(codes, holds(shares, codes, given))
         results = []
         for result in each(partial(migrator.result, selection), files[: len(sources)]):
             results.append(result)

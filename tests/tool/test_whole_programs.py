@@ -113,6 +113,14 @@ def test_horovod_s_loss_scaling_waits_too(run, write):
     assert "NPU103" in outcome.err and "only together with NPU206 at train.py:4:8" in outcome.err
 
 
+def test_no_comment_is_written_that_would_let_the_rest_move_by_half(folder, run, write):
+    files = {"main.py": MAIN, "averaging.py": AVERAGING}
+    write(files)
+    outcome = run("--add-ignores", ".")
+    assert outcome.status == 1 and "averaging.py:4:1 NPU208" in outcome.out
+    assert {name: (folder / name).read_text() for name in files} == files
+
+
 # Files that are given by themselves
 
 FETCHING = """\
@@ -151,6 +159,12 @@ def test_a_file_alone_does_not_change_without_its_program(folder, run, write):
     assert (folder / "optimization.py").read_text() == OPTIMIZATION
     assert run("lamb.py").status == 1
     assert (folder / "lamb.py").read_bytes() == LAMB
+
+
+def test_no_comment_is_written_on_what_waits_for_other_files(folder, run, write):
+    write(PROGRAM)
+    assert run("--add-ignores", "optimization.py").status == 0
+    assert (folder / "optimization.py").read_text() == OPTIMIZATION
 
 
 def test_what_others_wait_for_may_change_first(folder, run, write):
