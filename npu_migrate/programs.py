@@ -1,7 +1,17 @@
 """Which modules of a run make one program, as far as their imports tell."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Iterable, List, Mapping, Set, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Set,
+    Tuple,
+)
 
 if TYPE_CHECKING:
     from npu_migrate.scan import Scan
@@ -9,8 +19,7 @@ if TYPE_CHECKING:
 Resolve = Callable[[str, str, int], str]
 
 
-@dataclass(frozen=True)
-class ImportedNames:
+class ImportedNames(NamedTuple):
     """``from module import names`` (with dots counted in ``level``), or ``import module``."""
 
     module: str

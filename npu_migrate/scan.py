@@ -7,8 +7,7 @@ too: which modules they import, and which tensors they fetch by name.
 
 import ast
 import re
-from dataclasses import dataclass
-from typing import Dict, FrozenSet, Iterable, Iterator, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, NamedTuple, Set, Tuple
 
 from npu_migrate.migrations import signs
 from npu_migrate.migrations.signs import Signs, Text
@@ -18,13 +17,15 @@ from npu_migrate.programs import ImportedNames
 _STRING = re.compile(rb"['\"]([\w/.]{1,200})['\"]")
 _FETCH = re.compile(rb"['\"]([^'\"\s]{1,200}:0)['\"]")
 _CLOSED = re.compile(rb"(\w+)\.(?:close|__exit__)\b")
-TINY = r"\d\.?[eE]-(?:0?[89]|[1-9]\d)\b"
-_TINY = re.compile(TINY.encode("ascii"))
+_SMALL = r"-(?:0?[89]|[1-9]\d)\b"
+TINY = rf"\d\.?[eE]{_SMALL}"
 """A number that is zero in float16, which matters where mixed precision may be on."""
+_TINY = re.compile(TINY.encode("ascii"))
+_EXPONENTS = [re.compile(e + _SMALL.encode("ascii")) for e in (b"e", b"E")]
+"""The ends of such numbers: what begins with a known text is found faster."""
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(NamedTuple):
     """What the text of a file tells."""
 
     concerned: bool
@@ -72,22 +73,21 @@ class Scanner:
                 self._alone.add(last)
 
     def __call__(self, text: Text, outline: Outline, suppresses: bool) -> Scan:
-        code = text.code
         concerned = self._is_tabled(text.words) or _shows(text, self._concerned)
         in_program = text.shows(signs.IN_PROGRAM)
         return Scan(
             concerned=concerned,
-            concerned_in_program=not concerned and (in_program or _has_tiny(code)),
+            concerned_in_program=not concerned and (in_program or _has_tiny(text)),
             trains=concerned and _shows(text, self._of_training),
             trains_in_program=in_program,
             makes_program=concerned and _shows(text, self._program),
             has_horovod=concerned and text.shows(signs.HOROVOD),
             trains_keras=text.shows(signs.KERAS_TRAINING),
             is_main=b"__main__" in text.words,
-            has_embeddings=b"embedding" in code,
+            has_embeddings=text.mentions(b"embedding"),
             imports=tuple(_imports(outline)),
-            fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(code)),
-            closed=frozenset(name.decode("utf-8", "replace") for name in _closed(code)),
+            fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(text)),
+            closed=frozenset(name.decode("utf-8", "replace") for name in _closed(text)),
             suppresses=suppresses,
         )
 
@@ -102,19 +102,23 @@ def _shows(text: Text, signs: Iterable[Signs]) -> bool:
     return any(map(text.shows, signs))
 
 
-def _has_tiny(code: bytes) -> bool:
-    return (b"e-" in code or b"E-" in code) and _TINY.search(code) is not None
+def _has_tiny(text: Text) -> bool:
+    ends = any(exponent.search(text.code) for exponent in _EXPONENTS)
+    return ends and _TINY.search(text.code) is not None
 
 
-def _fetched(code: bytes) -> Iterable[bytes]:
-    found = _FETCH.findall(code) if b":0" in code else []
-    if b"TensorHook" in code or b"_by_name" in code:
-        found += [name + b":0" for name in _STRING.findall(code)]
+def _fetched(text: Text) -> Iterable[bytes]:
+    found = _FETCH.findall(text.code) if b":0" in text.code else []
+    if text.mentions(b"TensorHook") or text.mentions(b"_by_name"):
+        found += [name + b":0" for name in _STRING.findall(text.code)]
     return found
 
 
-def _closed(code: bytes) -> Iterable[bytes]:
-    return _CLOSED.findall(code) if b".close" in code or b".__exit__" in code else ()
+def _closed(text: Text) -> Iterable[bytes]:
+    if not text.mentions(b" close") and not text.mentions(b" __exit__"):
+        return ()
+    lines = [line for line in text.code.split(b"\n") if b".close" in line or b".__exit__" in line]
+    return _CLOSED.findall(b"\n".join(lines))
 
 
 def _imports(outline: Outline) -> Iterator[ImportedNames]:

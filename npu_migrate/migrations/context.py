@@ -365,6 +365,8 @@ class Context:
 
     def without(self, read: ast.AST) -> bool:
         """Whether a read of a name goes with the part of the file that goes."""
+        if not self.gone:
+            return False
         for node in (read, *self.index.ancestors(read)):
             if node in self.gone:
                 return True

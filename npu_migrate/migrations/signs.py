@@ -16,7 +16,7 @@ _APART = bytes(
     for byte in range(256)
 )
 """Turns all that is no part of a word into spaces."""
-_WHOLE_WORD = re.compile(rb"(?<=\W)\w+(?=\W)")
+_RUNS = re.compile(rb"\W?\w+\W?")
 
 
 class Text:
@@ -25,6 +25,7 @@ class Text:
     def __init__(self, code: bytes) -> None:
         self.code = code
         self.words = frozenset(code.translate(_APART).split())
+        self._listed = b" %b " % b" ".join(self.words)
 
     def shows(self, signs: "Signs") -> bool:
         """Whether the text has one of the signs."""
@@ -35,15 +36,23 @@ class Text:
             return False
         return has_word or self._holds(signs.parts)
 
+    def mentions(self, piece: bytes) -> bool:
+        """Whether a piece of a word stands in the text."""
+        return piece in self._listed
+
     def _holds(self, parts: "Iterable[Part]") -> bool:
+        listed = self._listed
         for word, part in parts:  # noqa: SIM110 - a generator would cost as much as the search
-            if (not word or word in self.words) and part in self.code:
+            if word in listed and part in self.code:
                 return True
         return False
 
 
 Part = Tuple[bytes, bytes]
-"""A whole word that a part of a text has, if any, and the part: to miss a word is faster."""
+"""A part of a text after its longest piece of a word, which is looked for among the words first.
+
+The piece has spaces where the word begins or ends with it.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,7 @@ def signs(words: str = "", parts: Iterable[str] = (), beside: Iterable[str] = ()
 
 def _parts(texts: Iterable[str]) -> Tuple[Part, ...]:
     parts = [text.encode("ascii") for text in texts]
-    return tuple((b"".join(_WHOLE_WORD.findall(part)[:1]), part) for part in parts)
+    return tuple((max(_RUNS.findall(p), key=len).translate(_APART), p) for p in parts)
 
 
 def last_words(names: Iterable[str]) -> str:

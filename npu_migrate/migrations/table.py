@@ -4,7 +4,6 @@ import ast
 from typing import Iterable, Iterator, List, Tuple
 
 from npu_migrate.migrations.context import Context, unpacks
-from npu_migrate.names import dotted
 from npu_migrate.plan import Argument, EditCall, ReplaceExpression, Status
 from npu_migrate.rules import Rule
 
@@ -23,15 +22,15 @@ def run(context: Context, table: Table) -> None:
     if table.words.isdisjoint(context.text.words):
         return
     imported = {name for name, target in _imported(context) if target in table.rules}
+    sought = table.last | imported
     for chain in context.index.chains:
-        node: ast.expr = chain
-        while True:
-            name = node.attr if isinstance(node, ast.Attribute) else dotted(node)
-            if name in table.last or name in imported:
+        node = chain
+        while isinstance(node, ast.Attribute):
+            if node.attr in sought:
                 _judge(context, table, node)
-            if not isinstance(node, ast.Attribute):
-                break
             node = node.value
+        if isinstance(node, ast.Name) and node.id in sought:
+            _judge(context, table, node)
 
 
 def _judge(context: Context, table: Table, node: ast.expr) -> None:

@@ -5,7 +5,7 @@ from typing import Callable, Dict, List, Optional, Set, Tuple, Union
 
 from npu_migrate.names.project import Exports
 from npu_migrate.names.resolver import Resolver
-from npu_migrate.names.scopes import Binding, Scope
+from npu_migrate.names.scopes import Binding
 from npu_migrate.names.syntax import FUNCTIONS, FunctionNode, element, is_none
 from npu_migrate.names.walk import Importer, Walk
 
@@ -158,10 +158,6 @@ class Index(Resolver):
         """Break the circles of scopes and bindings, so that all goes as soon as it is let go."""
         for scope in self.all_scopes():
             scope.bindings.clear()
-
-    def all_scopes(self) -> List[Scope]:
-        """Every scope of the file, lambdas and comprehensions included."""
-        return [self.root, *self._scope_of.values()]
 
 
 def exports(index: Index) -> Exports:

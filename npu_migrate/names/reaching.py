@@ -20,7 +20,8 @@ class Reaching(Tables):
         """The bindings whose value a read of ``name`` may see (empty: builtin or unbound)."""
         found = self._bindings.get(name)
         if found is None:
-            found = self._bindings[name] = self.bindings_at(name.id, name)
+            found = self.settled(name.id) or self.bindings_at(name.id, name)
+            self._bindings[name] = found
         return found
 
     def bindings_at(self, name: str, node: ast.AST) -> List[Binding]:

@@ -24,12 +24,28 @@ class Resolver(Reaching):
         """The qualified names that an expression may stand for."""
         cached = self._cache.get(node)
         if cached is None:
-            cached = self._resolve(node, frozenset())
-            if cached.names:
-                names = frozenset(map(self.canonical, cached.names))
-                cached = Resolution(names, cached.unknown, cached.assumed)
-            self._cache[node] = cached
+            cached = self._cache[node] = self._resolve_path(node)
         return cached
+
+    def _resolve_path(self, node: ast.expr) -> Resolution:
+        """Paths that begin with the same import are resolved once."""
+        start = node
+        while isinstance(start, ast.Attribute):
+            start = start.value
+        if not isinstance(start, ast.Name) or self.settled(start.id) is None:
+            return self._canonical(self._resolve(node, frozenset()))
+        path = dotted(node)
+        known = self._by_path.get(path)
+        if known is None:
+            known = self._canonical(self._resolve(node, frozenset()))
+            self._by_path[path] = known
+        return known
+
+    def _canonical(self, found: Resolution) -> Resolution:
+        if not found.names:
+            return found
+        names = frozenset(map(self.canonical, found.names))
+        return Resolution(names, found.unknown, found.assumed)
 
     def _resolve(self, node: Optional[ast.expr], seen: FrozenSet[object]) -> Resolution:
         if node in seen or node is None:

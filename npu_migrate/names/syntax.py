@@ -18,14 +18,13 @@ BUILTINS = frozenset(dir(builtins))
 
 def dotted(node: ast.AST) -> str:
     """``a.b.c`` for a chain of attributes on a name, an empty string for anything else."""
-    parts = []
+    if isinstance(node, ast.Name):
+        return node.id
+    path = ""
     while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
+        path = f".{node.attr}{path}"
         node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
+    return node.id + path if isinstance(node, ast.Name) else ""
 
 
 def is_none(node: Optional[ast.AST]) -> bool:

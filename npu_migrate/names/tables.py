@@ -45,6 +45,8 @@ class Tables:
         self._binders: Dict[ast.stmt, Dict[str, List[int]]] = {}
         """First statement of a block -> name -> positions of the statements that bind it."""
         self._scope_of: Dict[ast.AST, Scope] = {}
+        self._settled: Optional[Dict[str, List[Binding]]] = None
+        self._by_path: Dict[str, Resolution] = {}
         self.root = Scope(tree, None, module)
 
     def attach(self, project: Project, convention: Callable[[str], Resolution]) -> None:
@@ -53,6 +55,28 @@ class Tables:
             self.project = project
             self.convention = convention
             self._cache.clear()
+            self._by_path.clear()
+
+    def all_scopes(self) -> List[Scope]:
+        """Every scope of the file, lambdas and comprehensions included."""
+        return [self.root, *self._scope_of.values()]
+
+    def settled(self, name: str) -> Optional[List[Binding]]:
+        """The bindings of a name that means the same in the whole file: an import, a function.
+
+        None for a name that scopes may have for themselves.
+        """
+        if self._settled is None:
+            self._settled = {
+                name: bindings
+                for name, bindings in self.root.bindings.items()
+                if len(bindings) == 1 and bindings[0].target
+            }
+            for scope in self._scope_of.values():
+                for bound in (scope.bindings, scope.shared):
+                    for inner in self._settled.keys() & bound.keys():
+                        del self._settled[inner]
+        return self._settled.get(name)
 
     # Where things stand -----------------------------------------------------------------------
 

@@ -111,7 +111,9 @@ class Walk:
             self._assigned.append((target.value, binding))
 
     def _visit_Assign(self, node: ast.Assign, where: Where) -> None:
-        self._parts(node, where)
+        for target in node.targets:
+            self._expression(target, node, where)
+        self._expression(node.value, node, where)
         for target in node.targets:
             self._bind_target(target, node.value, where)
 
@@ -269,15 +271,19 @@ class Walk:
 
     def _visit_Call(self, node: ast.Call, where: Where) -> None:
         self.index.calls.append(node)
-        self._expression(node.func, node, where)
-        for argument in node.args:
-            self._expression(argument, node, where)
-        self._keywords(node, where)
+        parents = self._parents
+        for part in (node.func, *node.args):
+            parents[part] = node
+            _VISITORS[type(part)](self, part, where)
+        if node.keywords:
+            self._keywords(node, where)
 
     def _keywords(self, node: Union[ast.Call, ast.ClassDef], where: Where) -> None:
         for keyword in node.keywords:
+            value = keyword.value
             self._parents[keyword] = node
-            self._expression(keyword.value, keyword, where)
+            self._parents[value] = keyword
+            _VISITORS[type(value)](self, value, where)
 
     def _visit_Constant(self, node: ast.Constant, where: Where) -> None:
         if isinstance(node.value, str):
@@ -290,6 +296,19 @@ class Walk:
         pass
 
     _visit_Bytes = _visit_NameConstant = _visit_Ellipsis = _visit_Num
+
+    def _visit_Expr(self, node: ast.Expr, where: Where) -> None:
+        self._expression(node.value, node, where)
+
+    def _visit_BinOp(self, node: ast.BinOp, where: Where) -> None:
+        self._expression(node.left, node, where)
+        self._expression(node.right, node, where)
+
+    def _visit_Tuple(self, node: Union[ast.Tuple, ast.List], where: Where) -> None:
+        for item in node.elts:
+            self._expression(item, node, where)
+
+    _visit_List = _visit_Tuple
 
     def _visit_IfExp(self, node: ast.IfExp, where: Where) -> None:
         for part in (node.test, node.body, node.orelse):

@@ -38,11 +38,11 @@ def run(context: Context, host: Host) -> None:
     """Report each statement that gives an operation of the graph such a type."""
     seen: Set[ast.stmt] = set()
     for call in context.index.calls:
-        statement = context.index.statement(call)
-        if statement in seen or host.runs(call):
-            continue
         name, certain = _wide_type(context, call)
-        if name:
+        if not name or host.runs(call):
+            continue
+        statement = context.index.statement(call)
+        if statement not in seen:
             seen.add(statement)
             context.report("wide-type", call, symbol=name, assumed=not certain)
 
