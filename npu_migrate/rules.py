@@ -140,6 +140,9 @@ class Rules:
         decides, at equal length ``ignore``. ``ALL`` is the start of all codes. A rule that is off
         by default takes a start that names its family.
         """
+        if not (select or ignore or extend):
+            chosen = [rule for rule in self.by_code.values() if rule.default]
+            return Rules.of(chosen, self.canonical, self.exact)
         wanted = (self.starts(select) or [""]) + self.starts(extend)
         unwanted = self.starts(ignore)
         chosen = [

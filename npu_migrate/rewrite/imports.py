@@ -23,12 +23,6 @@ class Imported(NamedTuple):
     name: str = ""
     asname: str = ""
 
-    @property
-    def code(self) -> str:
-        """The statement that imports it."""
-        what = f"from {self.module} import {self.name}" if self.name else f"import {self.module}"
-        return f"{what} as {self.asname}" if self.asname else what
-
 
 class Imports:
     """Writes imports where a set of edits wants them."""
@@ -165,6 +159,19 @@ def _alias_position(edit: Union[DropImport, ReplaceImport]) -> int:
 
 
 def _statement(imported: Imported) -> cst.SimpleStatementLine:
-    statement = cst.parse_statement(imported.code)
-    assert isinstance(statement, cst.SimpleStatementLine)
-    return statement
+    asname = cst.AsName(cst.Name(imported.asname)) if imported.asname else None
+    alias = cst.ImportAlias(_dotted(imported.name or imported.module), asname)
+    if not imported.name:
+        return cst.SimpleStatementLine([cst.Import([alias])])
+    path = imported.module.lstrip(".")
+    dots = [cst.Dot() for _ in range(len(imported.module) - len(path))]
+    module = _dotted(path) if path else None
+    return cst.SimpleStatementLine([cst.ImportFrom(module, [alias], relative=dots)])
+
+
+def _dotted(path: str) -> Union[cst.Name, cst.Attribute]:
+    first, *others = path.split(".")
+    node: Union[cst.Name, cst.Attribute] = cst.Name(first)
+    for name in others:
+        node = cst.Attribute(node, cst.Name(name))
+    return node

@@ -13,6 +13,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import libcst as cst
 
+from npu_migrate.rewrite.nodes import is_node
+
 
 class Kind(NamedTuple):
     """What two nodes must have in common to be the same: the sort of node, and its text if any."""
@@ -272,7 +274,7 @@ def _cst_children(node: cst.CSTNode) -> List[cst.CSTNode]:
     children: List[cst.CSTNode] = []
     for field in _CST_FIELDS.get(type(node).__name__, ()):
         value = getattr(node, field, None)
-        if isinstance(value, cst.CSTNode):
+        if is_node(value):
             children.append(value)
         elif isinstance(value, (list, tuple)):
             children.extend(value)
