@@ -219,3 +219,12 @@ def test_page_fits_its_window(opened, width):
     )
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_text_of_ranks_fits_a_line():
+    changed = {"loss_scale": 4294967296.0, "applied": False, "loss": 6.88061, "global_step": 1}
+    ranks = [recording(0, 2), recording(1, 2)]
+    drifted = [recording(0, 2), recording(1, 2, at3=changed)]
+    output = shown(verification(experiment(outcome(*ranks), outcome(*drifted)), processes=2))
+    assert re.search(r"loss scale +differs +step 3@1 +1024 +4.29497e\+09 +100 %", output)
+    assert "…" not in output

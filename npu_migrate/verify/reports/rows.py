@@ -1,4 +1,4 @@
-"""The table of all quantities, as words."""
+"""The table of all quantities, as words; `step 3@1` is step 3 on rank 1."""
 
 from dataclasses import dataclass
 from typing import List, Sequence, Tuple
@@ -39,7 +39,7 @@ def _row(compared: Compared, several: bool) -> Row:
     if first is None:
         apart = "" if compared.quantity.is_exact else distance(compared.largest)
         return Row("same", (title, "same", "", "", "", apart, tolerance, repeats))
-    place = f"step {first.step}" + (f", rank {first.rank}" if several else "")
+    place = f"step {first.step}" + (f"@{first.rank}" if several else "")
     original, migrated = both(first.quantity, first.original, first.migrated)
     if first.allowed > compared.rtol:
         tolerance = distance(first.allowed)

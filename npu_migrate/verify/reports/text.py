@@ -20,6 +20,8 @@ _STYLES = {
 _MARKS = {"same": "green", "differs": "red", "left out": "dim"}
 _MOST = 5
 """Findings that are named; the page has all."""
+_WIDTH = 100
+"""Characters of a line where no terminal says it."""
 _LONGEST = 160
 """Characters of code that are shown."""
 _KNOWN_ALIKE = "Known differences of this migration, which change nothing here:"
@@ -37,7 +39,7 @@ def write(verification: Verification, stream: IO[str]) -> None:
     console = Console(
         file=io.StringIO(),
         force_terminal=is_terminal,
-        width=None if is_terminal else 100,
+        width=None if is_terminal else _WIDTH,
         highlight=False,
     )
     verdict = verification.verdict
@@ -63,7 +65,7 @@ def _table(verdict: Verdict) -> object:
     shown = rows(verdict.comparison)
     for column in columns(shown):
         is_number = column in NUMBERS
-        table.add_column(HEAD[column], justify="right" if is_number else "left", no_wrap=True)
+        table.add_column(HEAD[column], justify="right" if is_number else "left")
     for row in shown:
         style = _MARKS[row.status]
         table.add_row(*(Text(row.cells[n], style=style if n == 1 else "") for n in columns(shown)))
