@@ -698,7 +698,8 @@ def _report(request: Request, run: "Run", rules: LazyRules) -> None:
         from npu_migrate.reports import diff
 
         stream = sys.stdout if to_file or for_people else sys.stderr
-        click.echo(diff.render(run, _paint(stream)), stream, nl=False)
+        shown = diff.render(run, _paint(stream))
+        click.echo(shown, stream, nl=False, color=True)  # What patch takes must be whole.
     for error in run.errors:
         click.echo(text.render_error(error, _paint(sys.stderr)), err=True)
     if request.report is not None:

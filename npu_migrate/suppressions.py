@@ -33,7 +33,7 @@ _COMMENT = re.compile(
     r"(?P<word>[\w-]+)[ \t]*(?P<codes>\[[^\]#]*(?P<closed>\])?)?",
     re.IGNORECASE,
 )
-_MISPLACED = re.compile(r"[ \t]*(?:[(:=]|[A-Za-z]+\d{3}\b)")
+_MISPLACED = re.compile(r"[ \t]*(?:[({<:=]|[A-Za-z]+\d{3}\b)")
 """What looks like codes without brackets."""
 _ESCAPE, _TEXT, _HASH = (
     r"\\[\s\S]",

@@ -136,6 +136,11 @@ def test_diff_has_standard_output_to_itself(make, run):
     assert outcome.err.endswith("1 of 2 files would change, 1 to migrate (run npu-migrate)\n")
 
 
+def test_a_diff_keeps_escape_sequences_of_sources(make, run):
+    make(a=b"red = '\x1b[31m'\n" + MIGRATED)
+    assert "\n red = '\x1b[31m'\n" in run("--diff", ".").out
+
+
 def test_check_and_diff_together(make, run):
     make(a=MIGRATED)
     outcome = run("--check", "--diff", "a.py")

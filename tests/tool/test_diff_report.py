@@ -27,7 +27,9 @@ def diff(path, before, after):
 
 
 @pytest.mark.parametrize("before, after", CASES.values(), ids=list(CASES))
-@pytest.mark.parametrize("path", ["sub/a.py", "sub/a b.py"])
+@pytest.mark.parametrize(
+    "path", ["sub/a.py", "sub/a b.py", 'sub/"a\\b.py', "sub/a\n\x1b\u202eb.py"]
+)
 def test_patch_and_git_take_the_diff(tmp_path, path, before, after):
     text = diff(path, before, after)
     file = tmp_path / path

@@ -320,6 +320,7 @@ def test_only_the_codes_of_no_use_are_reported():
         ("ignore: NPU401", "codes stand in brackets"),
         ("ignore(NPU401)", "codes stand in brackets"),
         ("ignore=NPU401", "codes stand in brackets"),
+        ("ignore{NPU401}", "codes stand in brackets"),
         ("ignore-next-line", "ignore-next-line is neither ignore nor ignore-file"),
         ("ignore[session-config]", "(the rule session-config has the code NPU401)"),
     ],
