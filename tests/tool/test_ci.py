@@ -142,11 +142,13 @@ def test_other_files_do_not():
 
 
 def test_the_hooks_are_what_pre_commit_takes(tmp_path):
-    if shutil.which("pre-commit") is None:
+    beside = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    pre_commit = shutil.which("pre-commit", path=beside)
+    if pre_commit is None:
         pytest.skip("pre-commit is not installed")
     subprocess.check_call(
-        ["pre-commit", "validate-manifest", ".pre-commit-hooks.yaml"], cwd=str(ROOT)
+        [pre_commit, "validate-manifest", ".pre-commit-hooks.yaml"], cwd=str(ROOT)
     )
     config = tmp_path / ".pre-commit-config.yaml"
     config.write_text(next(text for text in BLOCKS if text.startswith("repos:")))
-    subprocess.check_call(["pre-commit", "validate-config", str(config)])
+    subprocess.check_call([pre_commit, "validate-config", str(config)])
