@@ -45,10 +45,24 @@ def drop_unused(context: Context) -> List[Edit]:
 def _stars(context: Context) -> List[Edit]:
     """``from tensorflow.contrib.mixed_precision import *`` goes once nothing is taken from it."""
     offered = vocabulary.CONTRIB_OFFERED
-    reads = [read for name in offered for read in context.index.reads_of(name)]
-    if not reads or any(map(context.is_taken, offered)) or not all(map(context.without, reads)):
+    if any(map(context.is_taken, offered)):
         return []
-    return [RemoveStatement(node, comment=False) for node in context.contrib_stars()]
+    reads = [read for name in offered for read in context.index.reads_of(name)]
+    edits: List[Edit] = []
+    for star in context.contrib_stars():
+        taken = [read for read in reads if not _is_bound_after(context, read, star)]
+        if taken and all(map(context.without, taken)):
+            edits.append(RemoveStatement(star, comment=False))
+    return edits
+
+
+def _is_bound_after(context: Context, read: ast.Name, star: ast.ImportFrom) -> bool:
+    """Whether a name gets its value further down than the star import, which then gives none."""
+    bindings = context.index.bindings(read)
+    return bool(bindings) and all(
+        binding.statement is not None and binding.statement.lineno > star.lineno
+        for binding in bindings
+    )
 
 
 def _comes_anew(context: Context, binding: Binding) -> bool:

@@ -355,3 +355,31 @@ def test_each_function_keeps_its_own_import_of_a_dotted_module_only_while_it_nee
     )
     assert after.count("import tensorflow.contrib.mixed_precision") == 1
     assert "NPULossScaleOptimizer" in after
+
+
+def test_a_star_import_goes_where_the_name_that_is_left_is_imported_after_it() -> None:
+    left = text(
+        """\
+        import tensorflow as tf
+        import horovod.tensorflow
+        from tensorflow.contrib.mixed_precision import *
+        from tensorflow.contrib.mixed_precision import FixedLossScaleManager
+
+        def train(loss, opt):
+            opt = horovod.tensorflow.DistributedOptimizer(opt)
+            manager = ExponentialUpdateLossScaleManager(2 ** 32, 1000)
+            opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, manager)
+            return opt.minimize(loss)
+
+        def other(loss, opt, a):
+            if a:
+                scale = tf.train.experimental.DynamicLossScale()
+                opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)
+            else:
+                opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, FixedLossScaleManager(1))
+            opt = horovod.tensorflow.DistributedOptimizer(opt)
+            return opt.minimize(loss)
+        """
+    )
+    assert " FixedLossScaleManager(1)" in left
+    assert "import *" not in left
