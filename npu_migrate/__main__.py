@@ -22,5 +22,12 @@ def run() -> None:
     os._exit(status)
 
 
+def _leave_current_folder_out() -> None:
+    """Python looks there first, where a yaml.py or click.py is the user's and not ours."""
+    if os.path.realpath(sys.path[0]) == os.getcwd() and not sys.flags.isolated:
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    _leave_current_folder_out()
     run()

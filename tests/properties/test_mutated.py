@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mutations import mutate
+from script_mutations import mutate
 from promises import check
 
 ROOT = Path(__file__).resolve().parents[2]
