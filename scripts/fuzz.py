@@ -18,8 +18,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "properties")]
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from script_mutations import mutate  # noqa: E402
 from promises import check  # noqa: E402
+from script_mutations import mutate  # noqa: E402
 from writer import projects, scripts  # noqa: E402
 
 LARGEST = 60_000

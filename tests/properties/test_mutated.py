@@ -4,8 +4,8 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from script_mutations import mutate
 from promises import check
+from script_mutations import mutate
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = [path.read_text() for path in sorted((ROOT / "samples").glob("*/original/**/*.py"))]
