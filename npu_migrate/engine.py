@@ -98,6 +98,7 @@ def _migrate_scripts(
         names = [f for f in each(partial(reader.names, sought), taking_part) if f is not None]
         project = Project({f.module: f.exports for f in names}, scans, reader.exports)
         run = link_names(project, programs, names, matched, options.loss_scale, training)
+        run = replace(run, paths={reader.module(s): s.path for s in taking_part})
         steps = [f for f in each(partial(reader.steps, run), taking_part) if f is not None]
         run = link_added_scaling(link_steps(run, steps), programs, steps)
         run = link_sessions(run, programs, [f.sessions for f in steps])

@@ -196,6 +196,8 @@ class RunFacts:
 
     project: Project = field(default_factory=Project)
     """The names of all files."""
+    paths: Mapping[str, str] = field(default_factory=dict)
+    """Module -> its file, of those that may hold something to migrate."""
     training: FrozenSet[str] = frozenset()
     """Modules that may hold loss scaling, averaging over ranks or a moved global step."""
     classes: Mapping[str, ClassFacts] = field(default_factory=dict)

@@ -350,3 +350,14 @@ def test_a_precision_of_ones_own_stays():
             """
         )
     )
+
+
+def test_a_switch_that_can_not_be_asked_is_named_by_its_file():
+    switch = f"def build(opt, flags):\n    if flags():\n        {REWRITE}(opt)\n"
+    files = {
+        "__init__.py": "",
+        "model.py": with_tf(switch),
+        "train.py": with_tf("from . import model\nsess = tf.Session()\n"),
+    }
+    (finding,) = migrate(files).of("NPU405")
+    assert "switched on at model.py:4" in finding.message

@@ -127,7 +127,7 @@ def _tests(context: Context, fixed: List[PrecisionSwitch], use: ast.AST) -> List
     unseen = [switch for switch, test in told if test is None]
     if unseen and "" not in tests and not _is_asked(context, use):
         context.without_precision.add(use)
-        where = ", ".join(f"{s.module.lstrip(':').replace('.', '/')}.py:{s.line}" for s in unseen)
+        where = ", ".join(f"{context.run.paths[s.module]}:{s.line}" for s in unseen)
         asked = " or ".join(tests)
         context.report(
             "precision-not-visible",
