@@ -82,7 +82,10 @@ def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
         print("Training the original twice and the migrated script once ...", file=sys.stderr)
     experiment = run_experiment(request)
     verification = Verification(
-        request, experiment, migration, judge(experiment, migration, options.rtol)
+        request,
+        experiment,
+        migration,
+        judge(experiment, migration, options.rtol, request.overflows),
     )
     _report(verification, options)
     return verification.verdict.answer.exit_code
@@ -131,6 +134,8 @@ def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         parser.error(f"an overflow after the last of {options.steps} steps is never reached")
     if options.report is not None and not os.path.isdir(os.path.dirname(options.report) or "."):
         parser.error(f"no folder for {options.report}")
+    if options.report is not None and os.path.isdir(options.report):
+        parser.error(f"{options.report} is a folder; name a file for the report")
 
 
 def _check_tensorflow(python: Optional[str]) -> None:
@@ -160,24 +165,30 @@ def _migrate(original: str, folder: str) -> str:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number from 1, not {text!r}")
+    return int(text)
 
 
 def _tolerance(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not 0 <= number < 1:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"a share from 0 to below 1, not {text!r}")
     return number
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not number > 0:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"seconds above 0, not {text!r}")
     return number
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"a number, not {text!r}") from None
 
 
 def _overflows(text: str) -> Overflows:

@@ -1,7 +1,8 @@
 """Judges an experiment: compares, audits, and looks for the reason."""
 
+import math
 from dataclasses import replace
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 from npu_migrate.findings import Finding
 from npu_migrate.verify.audits import faults
@@ -10,7 +11,9 @@ from npu_migrate.verify.experiment import Experiment
 from npu_migrate.verify.known import known_differences
 from npu_migrate.verify.migration import NOTHING_KNOWN, Migration
 from npu_migrate.verify.outcome import Outcome
+from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.quantities import GLOBAL_STEP
+from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.verdict import Answer, Failed, Verdict
 from npu_migrate.verify.words import paragraph
 
@@ -21,7 +24,10 @@ _LONGEST = 200
 
 
 def judge(
-    experiment: Experiment, migration: Migration = NOTHING_KNOWN, rtol: Optional[float] = None
+    experiment: Experiment,
+    migration: Migration = NOTHING_KNOWN,
+    rtol: Optional[float] = None,
+    overflows: Overflows = Overflows(),  # noqa: B008  frozen
 ) -> Verdict:
     """Judges an experiment.
 
@@ -29,6 +35,7 @@ def judge(
       experiment: its runs.
       migration: what was migrated between the two scripts.
       rtol: tolerance for loss, gradient norm and weights.
+      overflows: the steps that were made to overflow.
     """
     trainings = Trainings(
         experiment.original.recordings,
@@ -46,7 +53,11 @@ def judge(
         known,
         found,
         tuple(migration.wrong),
-        cautions=(*_cautions(comparison, trainings), *_left(migration)),
+        cautions=(
+            *_cautions(comparison, trainings),
+            *_without_effect(overflows, trainings),
+            *_left(migration),
+        ),
     )
     answer = _answer(evidence)
     if answer is not Answer.SAME:
@@ -116,11 +127,53 @@ def _cautions(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
         return
     for compared in comparison.quantities:
         yield from _caution(compared)
+    yield from _near(comparison, trainings)
     if not trainings.repeated:
         yield "The original ran once only, so how repeatable it is was not seen."
     for fact in {fact: None for r in trainings.original for fact in r.facts}:
         if fact.name == "step_race":
             yield f"In the original {_cut(fact.detail)}. It was trained in the order that it means."
+
+
+def _near(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
+    """Weights that only come close, though the original repeats its own exactly."""
+    if comparison.first is not None or not trainings.repeated:
+        return
+    apart = _first_apart(trainings.original, trainings.migrated)
+    if apart is not None and _first_apart(trainings.original, trainings.repeated) is None:
+        yield (
+            "The original repeats itself to the last bit, but the weights of the migrated training "
+            f"are other ones from step {apart} on, within the tolerance. Rounding does that; so "
+            "does another update rule at a small learning rate. A smaller --rtol tells more."
+        )
+
+
+def _first_apart(some: Sequence[Recording], others: Sequence[Recording]) -> Optional[int]:
+    steps = [
+        step.number
+        for one, other in zip(some, others)
+        for step, its in zip(one.steps, other.steps)
+        if step.weights_checksum != its.weights_checksum
+    ]
+    return min(steps, default=None)
+
+
+def _without_effect(overflows: Overflows, trainings: Trainings) -> Iterator[str]:
+    """Overflows that reached no update: nothing is shown of how they are met."""
+    finite = {
+        step.number
+        for recording in trainings.original
+        for step in recording.steps
+        if overflows.here(step.number, recording.rank)
+        and step.gradient_norm is not None
+        and math.isfinite(step.gradient_norm)
+    }
+    if finite:
+        numbers = ", ".join(map(str, sorted(finite)))
+        yield (
+            f"The overflow asked for in step {numbers} reached no gradients that were applied "
+            "there; where gradients are accumulated, ask for it in a step that computes them."
+        )
 
 
 def _caution(compared: Compared) -> Iterator[str]:

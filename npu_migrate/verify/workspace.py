@@ -7,8 +7,6 @@ from typing import List, Sequence, Tuple
 
 from npu_migrate.launch.script import Program
 
-#: Files above this are linked, not copied: they are data.
-_LARGE = 16 * 2**20
 _MOST_FILES = 20000
 _MOST_BYTES = 2 * 2**30
 _LEFT_OUT = re.compile(
@@ -120,7 +118,7 @@ class _Copying:
         self._bytes = 0
 
     def folder(self, source: str, target: str) -> None:
-        """Copies a folder; large files, and those that can't be read, are linked."""
+        """Copies a folder; links stay links, and what can't be read becomes one."""
         os.makedirs(target, exist_ok=True)
         for entry in os.scandir(source):
             path = os.path.join(target, entry.name)
@@ -135,15 +133,15 @@ class _Copying:
                 self._file(entry, path)
 
     def _file(self, entry: "os.DirEntry[str]", path: str) -> None:
-        size = entry.stat().st_size
-        if size > _LARGE or not os.access(entry.path, os.R_OK):
+        if not os.access(entry.path, os.R_OK):
             os.symlink(os.path.realpath(entry.path), path)
             return
         self._files += 1
-        self._bytes += size
+        self._bytes += entry.stat().st_size
         if self._files > _MOST_FILES or self._bytes > _MOST_BYTES:
             raise TooMuchToCopy(
                 f"more than {_MOST_FILES} files or {_MOST_BYTES // 2**30} GB to copy, of which "
-                f"{entry.path} is one: start npu-verify in the folder of the scripts"
+                f"{entry.path} is one: start npu-verify in the folder of the scripts, and let data "
+                "that only is read lie beside it or behind a link"
             )
         shutil.copy2(entry.path, path)

@@ -5,6 +5,7 @@ from recordings import INF, NAN, experiment, outcome, recording
 
 from npu_migrate.verify.judgement import judge
 from npu_migrate.verify.outcome import FailureKind, RunFailure
+from npu_migrate.verify.overflows import parse_overflows
 from npu_migrate.verify.quantities import (
     APPLIED,
     GLOBAL_STEP,
@@ -253,3 +254,17 @@ def test_known_difference_excuses_no_fault():
     )
     migrated = recording(facts=("scaler_stacked",), at3={"applied": False, "global_step": 2})
     assert verdict(migrated, original).answer is Answer.DIFFERENT
+
+
+def test_weights_that_only_come_close_are_told_where_the_original_repeats_exactly():
+    near = recording(at4={"weights_checksum": "another"})
+    found = judge(experiment(migrated=outcome(near)))
+    assert found.answer is Answer.SAME
+    assert any("other ones from step 4 on" in caution for caution in found.cautions)
+    assert judge(experiment()).cautions == ()
+
+
+def test_an_overflow_that_reached_no_update_is_told():
+    overflowed = outcome(recording(at3={"gradient_norm": INF}))
+    found = judge(experiment(overflowed, overflowed), overflows=parse_overflows("3,6"))
+    assert any("asked for in step 6 reached no" in caution for caution in found.cautions)

@@ -6,7 +6,6 @@ import pathlib
 import pytest
 
 from npu_migrate.launch.script import Program
-from npu_migrate.verify import workspace
 from npu_migrate.verify.workspace import Workspace
 
 
@@ -45,9 +44,11 @@ def test_the_folder_is_copied_without_what_no_script_reads(copy, project):
     assert (project / "data" / "words.txt").read_text() == "harbour"
 
 
-def test_large_files_are_linked(copy, project, monkeypatch):
-    monkeypatch.setattr(workspace, "_LARGE", 3)
-    assert os.path.islink(os.path.join(copy().folder, "data", "words.txt"))
+def test_large_files_are_copied_as_well(copy, project):
+    (project / "large.bin").write_bytes(b"0" * 40_000_000)
+    with open(os.path.join(copy().folder, "large.bin"), "r+b") as file:
+        file.write(b"changed")
+    assert (project / "large.bin").read_bytes()[:7] == b"0000000"
 
 
 def test_links_lead_where_they_led(copy, project, tmp_path):
