@@ -5,7 +5,6 @@ import re
 from typing import Iterator, List, Optional, Sequence
 
 from npu_migrate.verify.comparison import Comparison, Difference
-from npu_migrate.verify.outcome import FailureKind
 from npu_migrate.verify.quantities import APPLIED, WEIGHTS, Quantity, Value
 from npu_migrate.verify.verdict import Answer, Failed, Verdict
 
@@ -84,16 +83,11 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
 
 
 def _failure(failed: Failed) -> str:
-    """What a run failed with, and the exception that it printed last."""
+    """What a run failed with."""
     message = _RUN.sub("", failed.failure.message)
-    if failed.failure.kind is FailureKind.CRASHED:
-        raised = [line for line in failed.tail if _EXCEPTION.match(line)]
-        message += f": {raised[-1][:_LONGEST]}" if raised else ""
     return message if message.endswith((".", "!", "?")) else f"{message}."
 
 
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt): ")
-_LONGEST = 300
 _RUN = re.compile(r"^(original|repeated|migrated): ")
 _SENTENCES = {
     Answer.SAME: _same,

@@ -171,7 +171,7 @@ def test_no_answer_where_the_original_is_not_repeatable_at_all():
 
 def test_failed_run():
     failure = RunFailure(
-        FailureKind.CRASHED, "migrated: it failed after 4 steps, with exit code 1", 0
+        FailureKind.CRASHED, "migrated: it failed after 4 steps, with exit code 1: ValueError: x", 0
     )
     failed = outcome(recording(steps=4, end=None), tails=(("ValueError: x",),), failure=failure)
     found = judge(experiment(migrated=failed))
@@ -180,6 +180,7 @@ def test_failed_run():
         "The run of the migrated script: it failed after 4 steps, with exit code 1: ValueError: x."
         in found.paragraph
     )
+    assert found.paragraph.count("ValueError") == 1
     assert "4 steps before that are the same" in found.paragraph
     assert found.failures[0].tail == ("ValueError: x",)
 
