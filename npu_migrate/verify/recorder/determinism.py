@@ -19,9 +19,12 @@ from tensorflow.python.ops import gen_data_flow_ops
 from tensorflow.python.training import queue_runner_impl, supervisor
 
 _SEED = 20151109
-#: Rewritten graphs round otherwise, and the NPU's configuration rewrites less.
+#: Rewritten graphs round otherwise, and the NPU's configuration rewrites less. What rewrites sums
+#: and products also loses control edges, such as that of the loss before the update.
 _REWRITING = RewriterConfig(
-    remapping=RewriterConfig.OFF, meta_optimizer_iterations=RewriterConfig.ONE
+    remapping=RewriterConfig.OFF,
+    arithmetic_optimization=RewriterConfig.OFF,
+    meta_optimizer_iterations=RewriterConfig.ONE,
 )
 
 
