@@ -12,7 +12,7 @@ from npu_migrate.verify.workspace import Workspace
 @pytest.fixture
 def project(tmp_path):
     """A folder where a user stands."""
-    folder = tmp_path / "home" / "project"
+    folder = tmp_path / "users" / "project"
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "words.txt").write_text("harbour")
     (folder / "train.py").write_text("")
@@ -97,9 +97,9 @@ def test_inputs_are_read_where_they_are(copy, tmp_path, flag):
 
 
 def test_relative_paths_out_of_the_folder_still_lead_there(copy, tmp_path):
-    (tmp_path / "home" / "corpus").mkdir()
+    (tmp_path / "users" / "corpus").mkdir()
     assert arguments(copy(), "--data_dir=../corpus", "--data_dir=data") == (
-        f"--data_dir={tmp_path}/home/corpus",
+        f"--data_dir={tmp_path}/users/corpus",
         "--data_dir=data",
     )
 
