@@ -1,14 +1,12 @@
 """The promises on disk: what ``--diff`` shows is what is written, whatever the number of jobs."""
 
-import os
 import shutil
 import subprocess
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Dict, Iterator, Optional
+from typing import Dict, Optional
 
 import pytest
+from folders import current_folder
 from hypothesis import HealthCheck, given, settings
 from promises import run
 from typeset import Setting
@@ -19,18 +17,6 @@ from npu_migrate import cli
 FEW = settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-
-@contextmanager
-def current_folder() -> Iterator[None]:
-    """A new folder, and the current one for a while."""
-    before = os.getcwd()
-    with TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
 
 
 @FEW

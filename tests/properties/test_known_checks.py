@@ -2,11 +2,10 @@
 
 import os
 import shutil
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
+from folders import current_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from writer import projects
@@ -80,23 +79,12 @@ def edited(states: List[State], edit: Edit) -> State:
 def test_what_is_known_is_what_is_found(history: Any) -> None:
     start, steps = history
     states = [start]
-    with _new_current_folder():
+    with current_folder():
         for edit, options in [(None, ()), *steps]:
             if edit is not None:
                 states.append(edited(states, edit))
             _put(states[-1])
             assert _check("--cache-dir=../kept", *options) == _check("--no-cache", *options)
-
-
-@contextmanager
-def _new_current_folder() -> Iterator[None]:
-    before = os.getcwd()
-    with TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
 
 
 def _put(state: State) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -231,34 +230,6 @@ def waiting(browser):
     from selenium.webdriver.support.wait import WebDriverWait
 
     return WebDriverWait(browser, 20)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium needs Python 3.10")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield chromium
-    chromium.quit()
-
-
-@pytest.fixture
-def opened(browser, tmp_path):
-    def opened(html):
-        file = tmp_path / "report.html"
-        file.write_text(html, "utf-8")
-        browser.get(file.as_uri())
-        return browser
-
-    yield opened
-    assert browser.get_log("browser") == []
 
 
 def rows(browser, table):

@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import shutil
 
 import pytest
 from recordings import INF, NAN, experiment, outcome, recording
@@ -144,34 +143,6 @@ def test_many_steps_are_thinned():
 def test_hardly_any_steps_are_still_a_page(steps):
     short = outcome(recording(steps=steps))
     assert html.render(verification(experiment(short, short))).endswith("</html>\n")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium needs Python 3.10")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield chromium
-    chromium.quit()
-
-
-@pytest.fixture
-def opened(browser, tmp_path):
-    def opened(page):
-        file = tmp_path / "verdict.html"
-        file.write_text(page, "utf-8")
-        browser.get(file.as_uri())
-        return browser
-
-    yield opened
-    assert browser.get_log("browser") == []
 
 
 def values(browser):
