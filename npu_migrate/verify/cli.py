@@ -1,21 +1,23 @@
 """The `npu-verify` command."""
 
 import argparse
-import contextlib
 import os
 import subprocess
 import sys
-import tempfile
+from dataclasses import replace
 from typing import List, Optional, Tuple
 
 import npu_migrate
 from npu_migrate.launch.job import Interrupted
 from npu_migrate.launch.script import Program
+from npu_migrate.sources import is_inside
 from npu_migrate.verify.experiment import Request, run_experiment
 from npu_migrate.verify.judgement import judge
 from npu_migrate.verify.migration import NOTHING_KNOWN, Migration, read_migration
 from npu_migrate.verify.overflows import Overflows, parse_overflows
+from npu_migrate.verify.program_files import outermost, program_files
 from npu_migrate.verify.reports import Verification
+from npu_migrate.verify.workspace import Project
 
 _DESCRIPTION = """\
 Trains an original and its migration side by side, and compares them step by step: loss, gradient
@@ -52,11 +54,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     _check_usage(parser, options)
     try:
         _check_tensorflow(options.python)
-        with contextlib.ExitStack() as stack:
-            if options.migrate:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-migrated-"))
-                options.migrated = _migrate(options.original, folder)
-            return _verify(options, arguments)
+        return _verify(options, arguments)
     except _Refused as error:
         print(f"npu-verify: {error}", file=sys.stderr)
         return _FAILED
@@ -68,7 +66,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
     request = Request(
         Program(options.original, arguments),
-        Program(options.migrated, arguments),
+        Program(options.migrated or options.original, arguments),
         processes=options.processes,
         steps=options.steps,
         overflows=options.overflows,
@@ -77,7 +75,7 @@ def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
         timeout=options.timeout,
         python=options.python,
     )
-    migration = _read_migration(request)
+    request, migration = _migrated(request) if options.migrate else _with_migration(request)
     if sys.stderr.isatty():
         print("Training the original twice and the migrated script once ...", file=sys.stderr)
     experiment = run_experiment(request)
@@ -91,13 +89,34 @@ def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
     return verification.verdict.answer.exit_code
 
 
-def _read_migration(request: Request) -> Migration:
-    """What was migrated; a script that can't be read is not looked at, only run."""
+def _migrated(request: Request) -> Tuple[Request, Migration]:
+    """With the script migrated, and the project that it belongs to."""
+    from npu_migrate.verify.own_migration import migrate_program
+
+    name = request.original.name
+    program = program_files(name)
     try:
-        return read_migration(request.original.name, request.migrated.name)
+        own, migration = migrate_program(program)
+    except OSError as error:
+        raise _Refused(f"{name} could not be migrated: {error}") from error
+    except ValueError as error:
+        raise _Refused(str(error)) from error
+    return replace(request, project=replace(own, texts={}), own=own), migration
+
+
+def _with_migration(request: Request) -> Tuple[Request, Migration]:
+    """With what was migrated; a script that can't be read is not looked at, only run."""
+    names = request.original.name, request.migrated.name
+    here = os.path.realpath(os.getcwd())
+    programs = [program_files(name) for name in names]
+    around = [root for one in programs for root in one.roots if is_inside(here, root)]
+    files = [os.path.realpath(path) for one in programs for path in one.files]
+    request = replace(request, project=Project(outermost(around), tuple(files)))
+    try:
+        return request, read_migration(*names)
     except Exception as error:  # the runs are what counts
         print(f"npu-verify: the scripts are run, but not read: {error}", file=sys.stderr)
-        return NOTHING_KNOWN
+        return request, NOTHING_KNOWN
 
 
 def _report(verification: Verification, options: argparse.Namespace) -> None:
@@ -152,18 +171,6 @@ def _check_tensorflow(python: Optional[str]) -> None:
         )
 
 
-def _migrate(original: str, folder: str) -> str:
-    """Migrates a script, with the folder of its project where it has one."""
-    from npu_migrate.verify.migrated_copy import migrate_into
-
-    try:
-        return migrate_into(original, folder)
-    except OSError as error:
-        raise _Refused(f"{original} could not be migrated: {error}") from error
-    except ValueError as error:
-        raise _Refused(str(error)) from error
-
-
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a number from 1, not {text!r}")
@@ -210,7 +217,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
     parser.add_argument("migrated", metavar="MIGRATED", nargs="?", help="and after it")
     parser.add_argument(
-        "--migrate", action="store_true", help="migrate ORIGINAL into a temporary folder first"
+        "--migrate",
+        action="store_true",
+        help="migrate ORIGINAL and its project first, in a copy",
     )
     parser.add_argument(
         "--steps",

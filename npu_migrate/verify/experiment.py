@@ -13,7 +13,7 @@ from npu_migrate.verify.outcome import FailureKind, Outcome, RunFailure
 from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.trial import RunningTrial, Trial
-from npu_migrate.verify.workspace import TooMuchToCopy, Workspace
+from npu_migrate.verify.workspace import Project, TooMuchToCopy, Workspace
 
 _POLL = 0.1
 
@@ -32,6 +32,8 @@ class Request:
       outputs: further paths, besides those that look like it, that the scripts write to.
       timeout: seconds without a step after which a run counts as hung.
       python: interpreter that has TensorFlow 1.15; None for the one of this process.
+      project: what the programs have outside of the current folder.
+      own: the same for the migrated program where npu-migrate makes it; None where it is given.
     """
 
     original: Program
@@ -43,6 +45,8 @@ class Request:
     outputs: Tuple[str, ...] = ()
     timeout: float = 600.0
     python: Optional[str] = None
+    project: Project = Project()
+    own: Optional[Project] = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ class _Experimenter:
         self._request = request
         self._folder = folder
         self._at_once = max(1, (os.cpu_count() or 1) // request.processes)
-        self._environment = _environment(folder)
+        os.mkdir(os.path.join(folder, _TOOL))
+        os.symlink(_PACKAGE, os.path.join(folder, _TOOL, os.path.basename(_PACKAGE)))
         self._count = 0
 
     def run(self, runs: Sequence[str]) -> Dict[str, Outcome]:
@@ -134,23 +139,28 @@ class _Experimenter:
         request = self._request
         self._count += 1
         folder = os.path.join(self._folder, f"{name}{self._count}")
-        workspace = Workspace(folder, os.getcwd(), request.outputs)
+        is_original = name != "migrated"
+        project = request.project if is_original else request.own or request.project
+        workspace = Workspace(folder, os.getcwd(), request.outputs, project)
         settings = Settings(
             workspace.recordings,
-            is_original=name != "migrated",
+            is_original=is_original,
             steps=request.steps,
             overflows=request.overflows,
             loss=request.loss,
+            tree=workspace.tree,
+            roots=workspace.roots,
         )
         return Trial(
             name,
-            workspace.program(request.migrated if name == "migrated" else request.original),
+            workspace.program(request.original if is_original else request.migrated),
             workspace.folder,
             settings,
             request.processes,
             request.timeout,
             request.python,
-            self._environment,
+            _environment(self._folder, workspace),
+            workspace.before,
         )
 
 
@@ -180,15 +190,18 @@ _SHARED = (
 )
 
 
-def _environment(folder: str) -> Mapping[str, str]:
-    """What the runs find besides the variables of this process.
+_TOOL = "tool"
+_PACKAGE = os.path.dirname(npu_migrate.__file__)
+
+
+def _environment(folder: str, workspace: Workspace) -> Mapping[str, str]:
+    """What a run finds besides the variables of this process.
 
     This package is put on the path alone: the interpreter may not be the one of this process.
     """
-    tool = os.path.join(folder, "tool")
-    os.mkdir(tool)
-    os.symlink(os.path.dirname(npu_migrate.__file__), os.path.join(tool, "npu_migrate"))
-    path = [tool, *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = [os.path.join(folder, _TOOL)]
+    if os.environ.get("PYTHONPATH"):
+        path.append(workspace.python_path(os.environ["PYTHONPATH"]))
     return {
         "PYTHONPATH": os.pathsep.join(path),
         "PYTHONHASHSEED": "0",

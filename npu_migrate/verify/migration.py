@@ -6,7 +6,7 @@ work, or anybody's: where it departs from what npu-migrate writes is where to lo
 
 import difflib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from npu_migrate.findings import Finding, Status
@@ -83,7 +83,6 @@ class MigratedFile:
             [_compared(line) for line in _lines(data, self.path)]
             for data in (self.ours, self.after)
         )
-        matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
         return [
             Departure(
                 self.migrated_path,
@@ -91,7 +90,7 @@ class MigratedFile:
                 _joined(theirs[there:there_end]),
                 _joined(ours[here:here_end]),
             )
-            for kind, here, here_end, there, there_end in matcher.get_opcodes()
+            for kind, here, here_end, there, there_end in _matched(ours, theirs)
             if kind != "equal" and any(ours[here:here_end] + theirs[there:there_end])
         ]
 
@@ -181,8 +180,8 @@ def _rank(code: str, starts: Sequence[str]) -> int:
 def read_migration(original: str, migrated: str) -> Migration:
     """The files of a program and their counterparts, with what npu-migrate finds in both."""
     pairs = _pairs(original, migrated)
-    before = _examined([path for path, _ in pairs])
-    after = _examined([path for _, path in pairs])
+    before = _examined([Source(path) for path, _ in pairs])
+    after = _examined([Source(path) for _, path in pairs])
     return Migration(
         tuple(
             MigratedFile(
@@ -200,26 +199,69 @@ def read_migration(original: str, migrated: str) -> Migration:
     )
 
 
+def migration_by_us(results: Sequence[FileResult]) -> Migration:
+    """The migration of a program by npu-migrate itself, from its results.
+
+    What it finds in its own work is told of the original's lines: the other text is in no file.
+    """
+    after = _examined([Source(result.path, given=result.after) for result in results])
+    files = [
+        MigratedFile(
+            one.path,
+            one.path,
+            one.before,
+            one.after,
+            one.after,
+            one.findings,
+            _in_original(one, other),
+        )
+        for one, other in zip(results, after)
+        if one.error is None and other.error is None
+    ]
+    return Migration(tuple(files))
+
+
+def _in_original(one: FileResult, other: FileResult) -> Tuple[Finding, ...]:
+    """Findings in a migrated text, at the lines of the original that became theirs."""
+    texts = [_lines(data, one.path) for data in (one.before, one.after)]
+    lines: List[int] = []
+    for kind, here, here_end, there, there_end in _matched(*texts):
+        for number in range(there_end - there):
+            lines.append(here + number if kind == "equal" else min(here + number, here_end - 1))
+    return tuple(
+        replace(finding, line=max(0, lines[finding.line - 1]) + 1)
+        if 0 < finding.line <= len(lines)
+        else finding
+        for finding in other.findings
+    )
+
+
+def _matched(
+    ours: Sequence[str], theirs: Sequence[str]
+) -> Sequence[Tuple[str, int, int, int, int]]:
+    return difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+
+
 def _pairs(original: str, migrated: str) -> List[Tuple[str, str]]:
     """Files of the original program and their counterparts, by their place beside the scripts."""
     folders = [os.path.dirname(os.path.abspath(script)) for script in (original, migrated)]
     pairs = [(os.path.abspath(original), os.path.abspath(migrated))]
-    for path in program_files(original)[1:]:
+    for path in program_files(original).files[1:]:
         counterpart = os.path.normpath(os.path.join(folders[1], os.path.relpath(path, folders[0])))
         if os.path.isfile(counterpart):
             pairs.append((path, counterpart))
-    return [(_shown(one), _shown(other)) for one, other in pairs]
+    return [(shown(one), shown(other)) for one, other in pairs]
 
 
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
     """A path as people read it from here."""
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative
 
 
-def _examined(paths: Sequence[str]) -> List[FileResult]:
+def _examined(sources: Sequence[Source]) -> List[FileResult]:
     from npu_migrate.engine import migrate
     from npu_migrate.options import Options
     from npu_migrate.rules import load
 
-    return migrate([Source(path) for path in paths], load(), Options())
+    return migrate(sources, load(), Options())

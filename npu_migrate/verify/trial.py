@@ -43,6 +43,7 @@ class Trial:
       timeout: seconds without a step after which the run counts as hung.
       python: interpreter; None for the one of this process.
       environment: variables besides those of this process.
+      before: tells what of its output means in words of the user, who knows no working copy.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Trial:
     timeout: float
     python: Optional[str]
     environment: Mapping[str, str]
+    before: Callable[[str], str] = str
 
     @property
     def _command(self) -> List[str]:
@@ -120,7 +122,7 @@ class RunningTrial:
     def _handlers(self) -> Tuple[Callable[[str], None], Callable[[str], None]]:
         def note(rank: int, text: str, is_error: bool) -> None:
             del is_error
-            text = text[:_LONGEST_LINE]
+            text = self._trial.before(text)[:_LONGEST_LINE]
             self._tails[rank].append(text)
             if _EXCEPTION.match(text):
                 self._exceptions[rank] = text

@@ -1,7 +1,7 @@
 """Which files belong to a program, and which of its migration concerns a difference."""
 
 from npu_migrate.verify.migration import read_migration
-from npu_migrate.verify.program_files import program_files, root_of
+from npu_migrate.verify.program_files import program_files
 from npu_migrate.verify.quantities import GLOBAL_STEP, LOSS, LOSS_SCALE
 
 TRAIN = """\
@@ -35,20 +35,30 @@ def test_files_of_a_program(tmp_path):
         unrelated="y = 1\n",
     )
     (tmp_path / "lib" / "__init__.py").write_text("")
-    assert names(program_files(str(tmp_path / "train.py")), tmp_path) == [
+    program = program_files(str(tmp_path / "train.py"))
+    assert names(program.files, tmp_path) == [
         "lib/__init__.py",
         "lib/layers.py",
         "lib/model.py",
         "other/deep.py",
         "train.py",
     ]
-    assert root_of(str(tmp_path / "lib" / "model.py")) == str(tmp_path / "lib")
+    assert program.roots == (str(tmp_path),)
 
 
 def test_root_is_above_a_package_that_its_script_imports(tmp_path):
     write(tmp_path, lib__train="import lib.model\n", lib__model="")
     (tmp_path / "lib" / "__init__.py").write_text("")
-    assert root_of(str(tmp_path / "lib" / "train.py")) == str(tmp_path)
+    assert program_files(str(tmp_path / "lib" / "train.py")).roots == (str(tmp_path),)
+
+
+def test_libraries_and_folders_that_many_share_are_no_part_of_a_program(tmp_path, monkeypatch):
+    write(tmp_path, script__train="import shared, installed\n", shared="")
+    write(tmp_path / "site-packages", installed="")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site-packages"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program = program_files(str(tmp_path / "script" / "train.py"))
+    assert names(program.files, tmp_path) == ["script/train.py"]
 
 
 def test_counterparts_are_found_whatever_the_folders_are_called(tmp_path):

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from npu_migrate.launch.script import Program
-from npu_migrate.verify.workspace import Workspace
+from npu_migrate.verify.workspace import Project, Workspace
 
 
 @pytest.fixture
@@ -114,3 +114,39 @@ def test_a_path_named_as_output_is_one(copy, tmp_path):
     (tmp_path / "there").mkdir()
     (word,) = arguments(copy(str(tmp_path / "there")), f"--data_dir={tmp_path}/there")
     assert "runs" in word
+
+
+@pytest.fixture
+def copy_of_part(project, tmp_path):
+    """The working copy of a folder of a project whose files lie around it and elsewhere."""
+    (project / "scripts").mkdir()
+    (project / "scripts" / "run.py").write_text("")
+    (tmp_path / "shared" / "data").mkdir(parents=True)
+    (tmp_path / "shared" / "lib.py").write_text("old")
+    (project / "linked").symlink_to(tmp_path / "shared")
+    shared = str(tmp_path / "shared")
+    own = Project((str(project), shared), (), {f"{shared}/lib.py": b"new"})
+    return Workspace(str(tmp_path / "runs" / "original"), str(project / "scripts"), (), own)
+
+
+def test_what_lies_around_the_folder_is_found_from_it(copy_of_part, project):
+    copied = pathlib.Path(copy_of_part.folder)
+    assert copied.name == "scripts" and (copied / "run.py").is_file()
+    assert (copied / ".." / "data" / "words.txt").read_text() == "harbour"
+    (copied / ".." / "data" / "model").write_text("written by the script")
+    assert os.listdir(str(project / "data")) == ["words.txt"]
+
+
+def test_other_texts_are_found_by_any_way(copy_of_part, tmp_path):
+    copied = pathlib.Path(copy_of_part.folder)
+    assert (copied / ".." / "linked" / "lib.py").read_text() == "new"
+    (entry,) = copy_of_part.python_path(str(tmp_path / "shared")).split(os.pathsep)
+    assert pathlib.Path(entry, "lib.py").read_text() == "new"
+    assert (tmp_path / "shared" / "lib.py").read_text() == "old"
+
+
+def test_output_names_files_as_the_user_does(copy, project, tmp_path):
+    copied = copy()
+    (word,) = arguments(copied, f"--output_dir={tmp_path}/model")
+    text = f"no {copied.folder}/data/x, {word.partition('=')[2]}/y"
+    assert copied.before(text) == f"no data/x, {tmp_path}/model/y"

@@ -53,6 +53,7 @@ def _note_exit(journal: Journal) -> None:
 def _install(settings: Settings, rank: int, journal: Journal) -> None:
     from npu_migrate.verify.recorder.determinism import make_deterministic
     from npu_migrate.verify.recorder.gradients import watch_gradients
+    from npu_migrate.verify.recorder.imports import import_from_copy
     from npu_migrate.verify.recorder.notes import Notes
     from npu_migrate.verify.recorder.observer import Observer
     from npu_migrate.verify.recorder.optimizers import OptimizerWatch
@@ -67,6 +68,7 @@ def _install(settings: Settings, rank: int, journal: Journal) -> None:
     injected = observer.injected if settings.overflows.steps else None
     watch_gradients(notes, optimizers.asked_loss, injected)
     watch_sessions(observer, Order(notes, journal).settle)
+    import_from_copy(settings.tree, settings.roots)
 
 
 if __name__ == "__main__":

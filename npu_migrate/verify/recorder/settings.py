@@ -3,7 +3,7 @@
 import json
 import os
 from dataclasses import asdict, dataclass
-from typing import Optional
+from typing import Optional, Tuple
 
 from npu_migrate.verify.overflows import Overflows
 
@@ -18,6 +18,8 @@ class Settings:
       steps: after how many steps to stop.
       overflows: steps that are made to overflow.
       loss: name of the tensor to take for the loss.
+      tree: folder that holds the working copy, in which paths go on as they are outside.
+      roots: folders of the user's that are copied.
     """
 
     folder: str
@@ -25,6 +27,8 @@ class Settings:
     steps: Optional[int] = None
     overflows: Overflows = Overflows()
     loss: Optional[str] = None
+    tree: str = ""
+    roots: Tuple[str, ...] = ()
 
     def recording(self, rank: int) -> str:
         """Path of the recording of a rank."""
@@ -39,4 +43,5 @@ class Settings:
         """Reads what `to_json` wrote."""
         values = json.loads(text)
         steps, rank = values["overflows"]["steps"], values["overflows"]["rank"]
-        return cls(**{**values, "overflows": Overflows(tuple(steps), rank)})
+        overflows, roots = Overflows(tuple(steps), rank), tuple(values["roots"])
+        return cls(**{**values, "overflows": overflows, "roots": roots})

@@ -3,6 +3,7 @@
 import re
 import shlex
 from dataclasses import dataclass
+from typing import Tuple
 
 from npu_migrate.launch.script import Program
 from npu_migrate.verify.experiment import Experiment, Request
@@ -20,13 +21,19 @@ class Verification:
     verdict: Verdict
 
 
-_COPY = re.compile(r"[^\s\"']*/npu-verify-[^/]+/(?:original|repeated|migrated)\d*/[^/]+/")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def readable(line: str) -> str:
-    """A line of output without colours, and with paths as they are outside of the working copy."""
-    return _COPY.sub("", _ESCAPES.sub("", line))
+    """A line of output without colours."""
+    return _ESCAPES.sub("", line)
+
+
+def commands(request: Request) -> Tuple[str, str]:
+    """The original and the migrated program, with their arguments."""
+    migrated = command_of(request.migrated)
+    is_own = request.own is not None
+    return command_of(request.original), f"{migrated} (by npu-migrate)" if is_own else migrated
 
 
 def command_of(program: Program) -> str:

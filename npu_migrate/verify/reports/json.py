@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional
 from npu_migrate.findings import Finding
 from npu_migrate.verify.comparison import Compared, Difference
 from npu_migrate.verify.recording import Recording
-from npu_migrate.verify.reports import Verification, command_of
+from npu_migrate.verify.reports import Verification, commands
 
 VERSION = 1
 
@@ -26,8 +26,7 @@ def _report(verification: Verification) -> Dict[str, Any]:
         "answer": verdict.answer.name.lower(),
         "exit_code": verdict.answer.exit_code,
         "paragraph": verdict.paragraph,
-        "original": command_of(request.original),
-        "migrated": command_of(request.migrated),
+        **dict(zip(("original", "migrated"), commands(request))),
         "processes": request.processes,
         "injected_overflows": str(request.overflows),
         "steps": comparison.steps,

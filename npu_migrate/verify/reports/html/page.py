@@ -10,13 +10,14 @@ from npu_migrate.reports.visible import visible
 from npu_migrate.sources import decode
 from npu_migrate.verify.audits import KINDS as FAULTS
 from npu_migrate.verify.audits import Fault
+from npu_migrate.verify.experiment import Request
 from npu_migrate.verify.known import KnownDifference
 from npu_migrate.verify.migration import MigratedFile
 from npu_migrate.verify.outcome import Outcome
 from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.quantities import QUANTITIES, Ruler
 from npu_migrate.verify.recording import Recording, Step
-from npu_migrate.verify.reports import Verification, command_of, readable
+from npu_migrate.verify.reports import Verification, commands, readable
 from npu_migrate.verify.reports.html.curves import DRAWN, Curves, curves, position
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, Row, columns, rows
 from npu_migrate.verify.verdict import Answer, Verdict
@@ -103,7 +104,7 @@ def page_of(verification: Verification) -> Page:
     first = verdict.comparison.first
     shown = rows(verdict.comparison)
     return Page(
-        title=visible(f"{request.migrated.name} against {request.original.name}"),
+        title=visible(_title(request)),
         status=_CLASSES[verdict.answer],
         verdict=verdict,
         summary=tuple(_summary(verification)),
@@ -122,6 +123,12 @@ def page_of(verification: Verification) -> Page:
     )
 
 
+def _title(request: Request) -> str:
+    if request.own is not None:
+        return f"{request.original.name}, migrated by npu-migrate"
+    return f"{request.migrated.name} against {request.original.name}"
+
+
 def _summary(verification: Verification) -> Iterator[Tuple[str, str]]:
     comparison = verification.verdict.comparison
     yield str(comparison.steps), "steps compared"
@@ -134,8 +141,8 @@ def _summary(verification: Verification) -> Iterator[Tuple[str, str]]:
 
 def _setting(verification: Verification) -> Iterator[Tuple[str, str]]:
     request, experiment = verification.request, verification.experiment
-    yield "Original", visible(command_of(request.original))
-    yield "Migrated", visible(command_of(request.migrated))
+    for title, command in zip(("Original", "Migrated"), commands(request)):
+        yield title, visible(command)
     yield "Processes", str(request.processes)
     yield "Steps", "until the scripts end" if request.steps is None else str(request.steps)
     if request.overflows.steps:
