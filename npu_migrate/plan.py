@@ -10,7 +10,7 @@ They are written with four spaces a level; the rewriter uses the file's own inde
 
 import ast
 from dataclasses import dataclass, field
-from typing import Dict, List, Mapping, Optional, Tuple, Union
+from typing import Container, Dict, List, Mapping, Optional, Tuple, Union
 
 from npu_migrate.findings import Finding as Finding
 from npu_migrate.findings import Status as Status
@@ -173,3 +173,12 @@ class Plan:
         for edit in edits:
             self.owners[len(self.edits)] = finding
             self.edits.append(edit)
+
+    def take_back(self, findings: Container[Finding], reason: str, remedy: str) -> List[Edit]:
+        """Leave findings to a person, and return their edits, which are not made."""
+        edits = [(edit, self.owners.get(number)) for number, edit in enumerate(self.edits)]
+        kept = [(edit, owner) for edit, owner in edits if owner not in findings]
+        self.edits = [edit for edit, _ in kept]
+        self.owners = {n: owner for n, (_, owner) in enumerate(kept) if owner is not None}
+        self.findings = [f.left(reason, remedy) if f in findings else f for f in self.findings]
+        return [edit for edit, owner in edits if owner in findings]

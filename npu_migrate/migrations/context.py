@@ -62,7 +62,7 @@ class Context:
     recreated: Set[str] = field(default_factory=set)
     """Names of tensors that are made anew elsewhere."""
     spared: List[ast.AST] = field(default_factory=list)
-    """Nodes that would have been edited, but for a suppression."""
+    """Nodes that would have been edited, had nothing held the edit back."""
     _lines: Optional[List[str]] = None
 
     def report(
@@ -358,8 +358,23 @@ class Context:
         for inner in ast.walk(node):
             self.gone.discard(inner)
 
+    def hold(self, uses: Collection[ast.AST], reason: str, remedy: str) -> None:
+        """Take the changes back that would take one of some uses away.
+
+        Those that belong to a whole are held with it.
+        """
+        going = [use for use in uses if self.without(use)]
+        around = {holder for use in going for holder in (use, *self.index.ancestors(use))}
+        taking = {
+            finding
+            for number, finding in self.plan.owners.items()
+            if _edited(self.plan.edits[number]) in around and not is_coupled(finding.code)
+        }
+        edits = self.plan.take_back(taking, reason, remedy)
+        self.spared += [part for part in map(_edited, edits) if part is not None]
+
     def restore_spared(self) -> None:
-        """Take back that something goes whose edit is suppressed."""
+        """Take back that something goes whose edit is held back."""
         for node in self.spared:
             self.gone.difference_update(ast.walk(node))
 

@@ -2,7 +2,7 @@
 
 from npu_migrate.migrations import fetches, known_failures, signs, table
 from npu_migrate.migrations.context import Context
-from npu_migrate.migrations.distributed import strategies
+from npu_migrate.migrations.distributed import distribution, strategies
 from npu_migrate.migrations.distributed.distribution import Distribution, beyond_the_adapter
 from npu_migrate.migrations.distributed.nesting import Nesting
 from npu_migrate.migrations.gpu import gpu_packages, requirements
@@ -78,6 +78,8 @@ def plan_file(context: Context, tabled: Table) -> Plan:
     if context.shows(signs.XLA):
         xla.run(context)
     table.run(context, tabled)
+    if context.run.trains(context.index.module):
+        distribution.keep_uses(context)
     context.restore_spared()
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()

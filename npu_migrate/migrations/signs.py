@@ -187,7 +187,12 @@ SWITCHES = signs(
 )
 OPEN_SESSIONS = signs("Session InteractiveSession", beside=["self"])
 RANKS = signs("horovod hvd byteps npu_bridge ops_adapter hccl RANK_ID DEVICE_ID ASCEND_DEVICE_ID")
-NPU_HOOKS = signs("NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook npu_hooks_append")
+LAST_HOOKS = signs(
+    """
+    BroadcastGlobalVariablesHook NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook
+    npu_hooks_append
+    """
+)
 
 CONCERNED = (
     *OF_TRAINING,

@@ -207,6 +207,18 @@ def test_hooks_taken_from_the_end():
     """)
 
 
+def test_the_hook_of_horovod_taken_from_the_end():
+    left_as_marked("""
+        import horovod.tensorflow as hvd
+
+        def train(estimator, timer):
+            hooks = [timer]
+            hooks.append(hvd.BroadcastGlobalVariablesHook(0))
+            estimator.train(hooks=hooks)
+            return hooks[-1].total_time #! NPU707
+    """)
+
+
 def test_hooks_in_order():
     untouched("""\
         from npu_bridge.npu_init import npu_hooks_append

@@ -383,3 +383,21 @@ def test_a_star_import_goes_where_the_name_that_is_left_is_imported_after_it() -
     )
     assert " FixedLossScaleManager(1)" in left
     assert "import *" not in left
+
+
+def test_what_keeps_a_script_on_horovod_is_not_taken_away() -> None:
+    level = "config.graph_options.optimizer_options.global_jit_level"
+    result = checked(
+        f"""\
+        import os
+        import horovod.tensorflow as hvd
+        def build(config, opt, params):
+            if params.use_xla:
+                {level} = hvd.compat.v1.OptimizerOptions.ON_1
+            os.environ['TF_XLA_FLAGS'] = hvd.flags
+            os.environ['CUDA_VISIBLE_DEVICES'] = hvd.devices
+            return hvd.DistributedOptimizer(opt)
+        """
+    )["train.py"]
+    assert result.after == result.before
+    assert {"NPU206", "NPU406", "NPU606"} < {finding.code for finding in result.left}

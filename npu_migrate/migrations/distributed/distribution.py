@@ -97,6 +97,16 @@ def beyond_the_adapter(index: Index, run: RunFacts) -> List[ast.expr]:
     return found + [base for base in bases if index.resolve(base).names & horovods]
 
 
+def keep_uses(context: Context) -> None:
+    """Hold back what takes away a use by which a file stays on Horovod.
+
+    Without that use a later run would migrate what this one leaves.
+    """
+    uses = beyond_the_adapter(context.index, context.run)
+    reason = "what would go with it keeps the program on Horovod"
+    context.hold(uses, reason, "see to that use of Horovod first, and migrate again")
+
+
 class Distribution:
     """Migrates the Horovod calls of one file."""
 

@@ -35,7 +35,7 @@ def run(context: Context, optimizers: Optimizers, host: Host) -> None:
         hccl_ranks.run(context)
         rank_graphs.run(context)
         checkpoint_steps.run(context)
-    if context.shows(signs.NPU_HOOKS):
+    if context.shows(signs.LAST_HOOKS):
         hook_order.run(context)
     if context.shows(signs.DYNAMIC_LOOPS):
         dynamic_loops.run(context, optimizers)

@@ -1,4 +1,4 @@
-"""``hooks[-1]`` where the last hook is one that the NPU needs (NPU707)."""
+"""``hooks[-1]`` where the last hook is one that the NPU needs, or Horovod's (NPU707)."""
 
 import ast
 from typing import Iterator, List, Tuple
@@ -8,8 +8,9 @@ from npu_migrate.migrations.context import Context
 from npu_migrate.names import arguments_of, dotted, key_of, literal
 
 APPENDING = frozenset(("npu_bridge.npu_init.npu_hooks_append",))
-NPU_HOOKS = frozenset(
+OTHERS = frozenset(
     (
+        *(m + ".BroadcastGlobalVariablesHook" for m in (vocabulary.HOROVOD, vocabulary.ADAPTER)),
         vocabulary.BROADCAST_HOOK,
         vocabulary.BRIDGE + "npu_hook.NPUCheckpointSaverHook",
         "npu_bridge.npu_init.NPUBroadcastGlobalVariablesHook",
@@ -19,15 +20,15 @@ NPU_HOOKS = frozenset(
 
 
 def run(context: Context) -> None:
-    """Report what is taken from the end of a list that an NPU hook was appended to last."""
+    """Report what is taken from the end of a list that such a hook was appended to last."""
     changes = sorted(_changes(context), key=lambda change: change[1].lineno)
-    if not any(is_npu for _, _, is_npu in changes):
+    if not any(is_other for _, _, is_other in changes):
         return
     for node, name in _last_elements(context):
         region = context.index.region(node)
         earlier = [
-            (call, is_npu)
-            for changed, call, is_npu in changes
+            (call, is_other)
+            for changed, call, is_other in changes
             if changed == name
             and context.index.region(call) is region
             and call.lineno < node.lineno
@@ -37,7 +38,7 @@ def run(context: Context) -> None:
 
 
 def _changes(context: Context) -> Iterator[Tuple[str, ast.Call, bool]]:
-    """The lists that get a hook at their end, the call, and whether it is one for the NPU."""
+    """The lists that get a hook at their end, the call, and whether it is none of the script."""
     for call in context.index.calls:
         if context.is_named(call.func, APPENDING):
             given = arguments_of(call)
@@ -45,10 +46,10 @@ def _changes(context: Context) -> Iterator[Tuple[str, ast.Call, bool]]:
                 if name:
                     yield name, call, True
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "append" and call.args:
-            yield dotted(call.func.value), call, _is_npu_hook(context, call.args[0])
+            yield dotted(call.func.value), call, _is_other(context, call.args[0])
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "extend" and call.args:
             added = getattr(call.args[0], "elts", [])
-            yield dotted(call.func.value), call, bool(added) and _is_npu_hook(context, added[-1])
+            yield dotted(call.func.value), call, bool(added) and _is_other(context, added[-1])
 
 
 def _assigned(context: Context, call: ast.Call) -> List[str]:
@@ -59,9 +60,9 @@ def _assigned(context: Context, call: ast.Call) -> List[str]:
     return [dotted(target) for target in statement.targets]
 
 
-def _is_npu_hook(context: Context, value: ast.expr) -> bool:
+def _is_other(context: Context, value: ast.expr) -> bool:
     return any(
-        isinstance(producer, ast.Call) and context.is_named(producer.func, NPU_HOOKS)
+        isinstance(producer, ast.Call) and context.is_named(producer.func, OTHERS)
         for producer in context.index.producers(value)
     )
 
