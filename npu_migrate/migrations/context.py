@@ -53,8 +53,6 @@ class Context:
     """Names of managers that stay those of ``tf.contrib``, with the optimizers that take them."""
     kept: Set[ast.AST] = field(default_factory=set)
     """Parts of what is gone that stand in another place."""
-    without_precision: Set[ast.AST] = field(default_factory=set)
-    """What may lack the precision of the script, and is reported."""
     claimed: Set[str] = field(default_factory=set)
     """Names that new code binds."""
     needed: Set[str] = field(default_factory=set)

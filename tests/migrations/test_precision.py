@@ -206,8 +206,9 @@ def test_a_parameter_is_what_the_calls_hand_over():
 
 def test_a_parameter_that_no_call_hands_over_has_its_default():
     text = "import model\nmodel.build(opt)\nsess = tf.Session()\n"
-    files = {"script.py": with_tf(text), **MODEL}
-    assert "set_precision_mode" not in migrate(files).texts["script.py"]
+    outcome = migrate({"script.py": with_tf(text), **MODEL})
+    assert "set_precision_mode" not in outcome.texts["script.py"]
+    assert outcome.of("NPU405") == []
 
 
 def test_what_can_not_be_asked_is_left_to_a_person():
@@ -223,7 +224,44 @@ def test_what_can_not_be_asked_is_left_to_a_person():
     )
     outcome = migrate(text)
     assert outcome.left == [(7, "NPU405")]
-    assert "set_precision_mode" not in outcome.text
+    assert "set_precision_mode(npu_config_proto(), None)" in outcome.text
+
+
+OPEN = """\
+import tensorflow as tf
+from npu_bridge.npu_init import npu_config_proto
+from npu_migrate.runtime import set_precision_mode
+sess = tf.Session(config=set_precision_mode(npu_config_proto(), {}))
+"""
+
+
+@pytest.mark.parametrize("mode", ["None", "mode=None"])
+def test_what_is_left_open_is_left_until_a_person_decides(mode):
+    outcome = migrate(OPEN.format(mode))
+    assert outcome.text == OPEN.format(mode)
+    assert outcome.left == [(4, "NPU405")]
+
+
+@pytest.mark.parametrize("mode", ['"mixed_float16" if flags() else None', '"origin"'])
+def test_what_a_person_has_decided_stays(mode):
+    assert not untouched(OPEN.format(mode)).findings
+
+
+def test_the_option_decides_what_is_left_open():
+    outcome = migrate(OPEN.format("None"), precision_mode="origin")
+    assert outcome.left == []
+    assert outcome.text == OPEN.format('"origin"')
+
+
+def test_what_is_left_open_is_reported_in_every_kind_of_program():
+    switch = f"def build(opt, flags):\n    if flags():\n        return {REWRITE}(opt)\n"
+    for program in (
+        "with tf.train.MonitoredSession() as sess:\n    pass\n",
+        "estimator = tf.estimator.Estimator(model_fn)\n",
+        "tf.keras.Sequential([]).fit(x)\n",
+    ):
+        outcome = migrate(with_tf(switch) + program)
+        assert "None)" in outcome.text and len(outcome.of("NPU405")) == 1
 
 
 def test_what_can_be_asked_is_told_apart_from_what_can_not():
@@ -241,7 +279,8 @@ def test_what_can_be_asked_is_told_apart_from_what_can_not():
         """
     )
     outcome = migrate(text)
-    assert '"mixed_float16" if flags.amp else None' in outcome.text
+    mode = "set_precision_mode(npu_config_proto(), None)"
+    assert f'set_precision_mode({mode}, "mixed_float16" if flags.amp else None)' in outcome.text
     message = outcome.messages("NPU405")
     assert "is also switched on" in message and "only where flags.amp" in message
 

@@ -21,6 +21,8 @@ from npu_migrate.plan import Finding, Status
 from npu_migrate.sources import Source, decode
 
 RULES = rules.load(())
+SAID_ONCE = {rule.code for rule in RULES.by_code.values() if rule.once}
+"""What is said of the change itself, which a later run can't see."""
 
 
 class Result(NamedTuple):
@@ -96,12 +98,14 @@ def _has_comment_in_a_name(data: bytes) -> bool:
 
 
 def is_settled(first: Result, second: Result) -> None:
-    """A second run changes nothing and finds nothing that the first did not leave."""
+    """A second run changes nothing, and leaves to a person what the first one left."""
     assert second.after == second.before == first.after, _show(second.before, second.after)
     assert len(second.left) == len(second.findings), second.findings
     # The guide's form has a wrap for one rank and one for several: what is left may stand twice.
     new = Counter(f.code for f in second.findings) - Counter(f.code for f in first.left * 2)
     assert not new, [f for f in second.findings if f.code in new]
+    lost = {f.code for f in first.left} - {f.code for f in second.left} - SAID_ONCE
+    assert not lost, [f for f in first.left if f.code in lost]
 
 
 def binds_its_names(result: Result) -> None:

@@ -368,6 +368,19 @@ def test_what_a_run_does_not_look_for_is_not_called_useless(options):
 def test_what_only_the_first_run_sees_is_not_called_useless_after_it():
     text = """\
     import tensorflow as tf
+    def build(opt, sess):
+        opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, 'dynamic')
+        return opt, sess.run('loss_scale:0')  # npu-migrate: ignore[NPU131]
+    """
+    result = migrated(text)
+    assert b"NPULossScaleOptimizer" in result.after
+    assert [finding.code for finding in result.suppressed] == ["NPU131"]
+    assert codes(migrated(result.after.decode())) == []
+
+
+def test_a_precision_that_stays_open_is_suppressed_in_later_runs_too():
+    text = """\
+    import tensorflow as tf
     def build(opt, flags):
         if flags():
             opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
@@ -375,9 +388,10 @@ def test_what_only_the_first_run_sees_is_not_called_useless_after_it():
     session = tf.Session()  # npu-migrate: ignore[NPU405]
     """
     result = migrated(text)
-    assert b"NPULossScaleOptimizer" in result.after
-    assert [finding.code for finding in result.suppressed] == ["NPU405"]
-    assert codes(migrated(result.after.decode())) == []
+    again = migrated(result.after.decode())
+    for one in (result, again):
+        assert [finding.code for finding in one.suppressed] == ["NPU405"]
+    assert codes(again) == []
 
 
 def test_rules_that_are_off_are_not_called_useless():

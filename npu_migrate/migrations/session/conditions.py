@@ -246,7 +246,7 @@ class Conditions:
             if self.reference(name, place) == reference:
                 return name
         texts = {self._argument(reference, call, place) for call in self._calls_of(reference)}
-        texts.discard("False")
+        texts = texts - {"False"} or texts
         if len(texts) != 1:
             raise NotTold
         return texts.pop()
@@ -287,6 +287,11 @@ def all_of(conditions: List[Condition]) -> Condition:
         texts.append(f"({text})" if is_part else text)
         references += condition.references
     return Condition(" and ".join(texts), tuple(references))
+
+
+def never_holds(text: str) -> bool:
+    """Whether the source of a condition shows that it never holds."""
+    return "False" in text.split(" and ")
 
 
 def _of_parameter(index: Index, function: FunctionNode, binding: Binding) -> Reference:

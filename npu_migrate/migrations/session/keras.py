@@ -115,10 +115,11 @@ class Keras:
     def _config(self, start: ast.stmt) -> str:
         """The argument that sets the precision, where the script switched mixed precision on."""
         plain = f"{vocabulary.CONFIG_PROTO.rpartition('.')[2]}()"
-        if precision.around(self.context, plain, start) == plain:
+        code = precision.around(self.context, plain, start)
+        if code == plain:
             return ""
         made = f"{self.context.local(vocabulary.CONFIG_PROTO, start)}()"
-        return f"config={precision.around(self.context, made, start)}"
+        return f"config={code.replace(plain, made)}"
 
     def _leaves(self, statement: ast.stmt) -> bool:
         call = statement.value if isinstance(statement, ast.Expr) else None

@@ -5,25 +5,29 @@ from typing import List, Optional
 
 from npu_migrate.facts import PrecisionSwitch
 from npu_migrate.migrations import vocabulary
-from npu_migrate.migrations.context import Context
+from npu_migrate.migrations.context import Context, argument, place_of
 from npu_migrate.migrations.environment import settings
 from npu_migrate.migrations.loss_scale.verdicts import Verdicts
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.removal import Removal
-from npu_migrate.migrations.session.conditions import Conditions
+from npu_migrate.migrations.session.conditions import Conditions, never_holds
 from npu_migrate.migrations.session.precision_switches import (
     VARIABLES,
     is_off,
     sets_parameter,
     switches,
 )
-from npu_migrate.names import literal
-from npu_migrate.plan import Status
+from npu_migrate.names import is_none, literal
+from npu_migrate.plan import Argument, EditCall, Status
 from npu_migrate.precision_modes import MIXED_FLOAT16
 
 SESSION_RULE = "session-config"
 CARRIERS = (SESSION_RULE, "estimator-config", "tpu-estimator")
 """Rules whose changes carry the precision."""
+OPEN_RULE = "precision-not-visible"
+OPEN = "None"
+"""The mode that a person has to put a condition in for."""
+MIXED = f'"{MIXED_FLOAT16}"'
 DUMMY_RULE = "graph-rewrite-trains-nothing"
 SWITCH_RULE = "auto-mixed-precision"
 SCALING_VARIABLE = "TF_ENABLE_AUTO_MIXED_PRECISION_LOSS_SCALING"
@@ -38,7 +42,24 @@ def run(context: Context) -> None:
         if switch.followed and not is_set:
             status = Status.MIGRATED if is_carried(context) else Status.MANUAL
             context.report(SWITCH_RULE, switch.node, status=status, symbol=switch.name)
+    _left_open(context)
     _loss_scaling(context)
+
+
+def _left_open(context: Context) -> None:
+    """Report where an earlier run has left the precision to a person."""
+    asked_for = context.options.precision_mode
+    for call in context.index.calls:
+        mode = argument(call, 1, "mode")
+        if mode is None or not is_none(mode):
+            continue
+        if not context.calls_to(call, vocabulary.SET_PRECISION_MODE):
+            continue
+        if asked_for:
+            change = Argument(place_of(call, mode), _quoted(asked_for))
+            context.report(SESSION_RULE, call, EditCall(call, "", (change,)))
+        else:
+            context.report(OPEN_RULE, call, where="another place")
 
 
 def _loss_scaling(context: Context) -> None:
@@ -85,31 +106,48 @@ def around(context: Context, code: str, use: ast.AST) -> str:
 
     ``code`` is the source of a ``ConfigProto`` or ``RunConfig`` that new code at ``use`` makes.
     """
-    mode = _mode(context, use)
-    if mode is None:
-        return code
-    setter = context.local(vocabulary.SET_PRECISION_MODE, use)
-    return f"{setter}({code}, {mode})" if mode else f"{setter}({code})"
+    for mode in _modes(context, use):
+        setter = context.local(vocabulary.SET_PRECISION_MODE, use)
+        code = f"{setter}({code}, {mode})" if mode else f"{setter}({code})"
+    return code
 
 
-def _mode(context: Context, use: ast.AST) -> Optional[str]:
-    """Source of the mode: ``None`` for none, empty where the runtime finds it."""
+def _modes(context: Context, use: ast.AST) -> List[str]:
+    """Sources of the modes to set, one after the other; empty where the runtime finds it."""
     if context.options.precision_mode:
-        return repr(context.options.precision_mode).replace("'", '"')
+        return [_quoted(context.options.precision_mode)]
     program = context.run.precision_of(context.index.module)
     found = [switch for switch in program.switches if not _is_suppressed(context, switch)]
-    if not found:
-        return None
-    mixed = f'"{MIXED_FLOAT16}"'
-    if _is_set_before(context, use):
-        return mixed
     fixed = [switch for switch in found if not switch.followed]
-    tests = _tests(context, fixed, use)
+    if found and _is_set_before(context, use):
+        return [MIXED]
+    conditions = Conditions(context.index, Optimizers(context.index))
+    told = [(switch, _test(conditions, switch, use)) for switch in fixed]
+    tests = [test for _, test in told if test is not None and not never_holds(test)]
+    tests = list(dict.fromkeys(tests))
+    unseen = [switch for switch, test in told if test is None]
     if "" in tests:
-        return mixed
-    if tests:
-        return f"{mixed} if {' or '.join(tests)} else None"
-    return "" if len(fixed) < len(found) else None
+        return [MIXED]
+    modes = [f"{MIXED} if {' or '.join(tests)} else {OPEN}"] if tests else []
+    if unseen and not _is_followed(context, use):
+        _report_open(context, use, unseen, " or ".join(tests))
+        return [OPEN, *modes]
+    return modes or ([""] if len(fixed) < len(found) else [])
+
+
+def _report_open(context: Context, use: ast.AST, unseen: List[PrecisionSwitch], asked: str) -> None:
+    """Leave the precision to a person, whom a later run reminds of it."""
+    context.report(
+        OPEN_RULE,
+        use,
+        where=", ".join(f"{context.run.paths[s.module]}:{s.line}" for s in unseen),
+        also="also " if asked else "",
+        besides=f"; this configuration gets it only where {asked}" if asked else "",
+    )
+
+
+def _quoted(mode: str) -> str:
+    return f'"{mode}"'
 
 
 def _is_suppressed(context: Context, switch: PrecisionSwitch) -> bool:
@@ -119,33 +157,10 @@ def _is_suppressed(context: Context, switch: PrecisionSwitch) -> bool:
     return here and rule is not None and context.suppressions.suppress(rule.code, switch.line)
 
 
-def _tests(context: Context, fixed: List[PrecisionSwitch], use: ast.AST) -> List[str]:
-    """Source, where ``use`` stands, of the conditions of switches that can't be followed."""
-    conditions = Conditions(context.index, Optimizers(context.index))
-    told = [(switch, _test(conditions, switch, use)) for switch in fixed]
-    tests = list(dict.fromkeys(test for _, test in told if test is not None))
-    unseen = [switch for switch, test in told if test is None]
-    if unseen and "" not in tests and not _is_asked(context, use):
-        context.without_precision.add(use)
-        where = ", ".join(f"{context.run.paths[s.module]}:{s.line}" for s in unseen)
-        asked = " or ".join(tests)
-        context.report(
-            "precision-not-visible",
-            use,
-            where=where,
-            also="also " if asked else "",
-            besides=f"; this configuration gets it only where {asked}" if asked else "",
-        )
-    return tests
-
-
-def _is_asked(context: Context, use: ast.AST) -> bool:
-    """Whether it is known or reported when ``use`` gets mixed precision.
-
-    A switch that stands above it in the same function says so, and the runtime follows it.
-    """
+def _is_followed(context: Context, use: ast.AST) -> bool:
+    """Whether a switch above ``use`` in its function says what the runtime is to follow."""
     region = context.index.region(use)
-    return use in context.without_precision or any(
+    return any(
         switch.followed
         and context.index.region(switch.node) is region
         and switch.node.lineno < use.lineno  # type: ignore[attr-defined]
