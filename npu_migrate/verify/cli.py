@@ -58,7 +58,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     except _Refused as error:
         print(f"npu-verify: {error}", file=sys.stderr)
         return _FAILED
-    except Interrupted:
+    except (Interrupted, KeyboardInterrupt):
         print("npu-verify: interrupted; all processes were ended", file=sys.stderr)
         return _INTERRUPTED
 

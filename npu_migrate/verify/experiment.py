@@ -3,12 +3,13 @@
 import os
 import tempfile
 import time
-from dataclasses import dataclass, replace
-from typing import Dict, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import npu_migrate
 from npu_migrate.launch.job import ending_together
 from npu_migrate.launch.script import Program
+from npu_migrate.sources import is_inside
 from npu_migrate.verify.outcome import FailureKind, Outcome, RunFailure
 from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.recorder.settings import Settings
@@ -83,8 +84,8 @@ def run_experiment(request: Request, runs: Sequence[str] = RUNS) -> Experiment:
     with tempfile.TemporaryDirectory(prefix="npu-verify-") as folder:
         experimenter = _Experimenter(request, folder)
         outcomes = experimenter.run(runs)
-    original, repeated, migrated = (outcomes.get(name, _NOT_RUN) for name in RUNS)
-    return Experiment(original, _from_the_start(original, repeated), migrated)
+    outcomes = _each_by_itself(outcomes, request)
+    return Experiment(*(outcomes.get(name, _NOT_RUN) for name in RUNS))
 
 
 _NOT_RUN = Outcome(())
@@ -107,7 +108,7 @@ class _Experimenter:
         self._count = 0
 
     def run(self, runs: Sequence[str]) -> Dict[str, Outcome]:
-        """Outcomes by name; after a failure no more runs are started, and the others are ended."""
+        """Outcomes by name; after a failure that tells nothing the others are ended."""
         waiting = list(runs)
         running: Dict[str, RunningTrial] = {}
         outcomes: Dict[str, Outcome] = {}
@@ -120,13 +121,16 @@ class _Experimenter:
                     for name in [name for name, trial in running.items() if trial.poll()]:
                         outcomes[name] = running.pop(name).end()
                     failed = [name for name in outcomes if outcomes[name].failure is not None]
-                    if failed and not (running and _is_crash(outcomes[failed[0]])):
+                    if any(not _is_crash(outcomes[name]) for name in failed):
                         return outcomes
-                    if failed:  # perhaps for another that ran beside it: for a port, say
+                    if failed and running and self._at_once > 1:
+                        # Perhaps it failed for another that ran beside it: for a port, say.
                         _end(running)
                         outcomes = {n: one for n, one in outcomes.items() if one.failure is None}
                         waiting = [name for name in runs if name not in outcomes]
                         self._at_once = 1
+                    elif any(not _has_steps(outcomes[name]) for name in failed):
+                        return outcomes
                     time.sleep(_POLL)
             except TooMuchToCopy as error:
                 failure = RunFailure(FailureKind.NOT_STARTED, str(error))
@@ -168,28 +172,62 @@ def _is_crash(outcome: Outcome) -> bool:
     return outcome.failure is not None and outcome.failure.kind is FailureKind.CRASHED
 
 
+def _has_steps(outcome: Outcome) -> bool:
+    """Whether there is something to compare before a crash."""
+    return any(recording.steps for recording in outcome.recordings)
+
+
 def _end(running: Dict[str, RunningTrial]) -> None:
     for name in list(running):
         running.pop(name).end()
 
 
-def _from_the_start(original: Outcome, repeated: Outcome) -> Outcome:
-    """The repeated run, which failed if it went on where the first had ended."""
-    for one, other in zip(original.recordings, repeated.recordings):
-        firsts = [recording.steps[0].global_step for recording in (one, other) if recording.steps]
-        if len(firsts) == 2 and None not in firsts and firsts[0] != firsts[1]:
-            failure = RunFailure(FailureKind.SHARED_OUTPUT, _SHARED.format(*firsts))
-            return replace(repeated, failure=repeated.failure or failure)
-    return repeated
+def _each_by_itself(outcomes: Dict[str, Outcome], request: Request) -> Dict[str, Outcome]:
+    """The outcomes; of runs that did not start alike only that one did not."""
+    for name in (name for name in ("repeated", "migrated", "original") if name in outcomes):
+        place = _shared(name, outcomes)
+        if place is not None:
+            message = f"{name}: {_SHARED.format(place or 'some place', _remedy(place, request))}"
+            failure = RunFailure(FailureKind.SHARED_OUTPUT, message)
+            return {name: Outcome((), failure=failure)}
+    return outcomes
+
+
+def _shared(name: str, outcomes: Mapping[str, Outcome]) -> Optional[str]:
+    """The folder with what a run found of another one; nothing of it is known but that it is."""
+    read = {file for recording in outcomes[name].recordings for file in recording.read}
+    others = [one for other, one in outcomes.items() if other != name]
+    wrote = {file for one in others for recording in one.recordings for file in recording.wrote}
+    if read & wrote:
+        return os.path.dirname(min(read & wrote).rsplit(" ", 2)[0])
+    if name == "repeated" and "original" in outcomes:
+        firsts = [_first_steps(outcomes[run]) for run in ("original", "repeated")]
+        if any(None not in pair and pair[0] != pair[1] for pair in zip(*firsts)):
+            return ""
+    return None
+
+
+def _first_steps(outcome: Outcome) -> List[Optional[int]]:
+    """The global step of each rank after its first step."""
+    return [r.steps[0].global_step if r.steps else None for r in outcome.recordings]
+
+
+def _remedy(place: str, request: Request) -> str:
+    if not place:
+        return _NAME_IT
+    words = [word.rpartition("=")[2] for word in request.original.arguments]
+    named = [w for w in words if os.sep in w and is_inside(place, os.path.realpath(w))]
+    return f"Say --output {named[0]}, and each has its own." if named else _NAME_IT
 
 
 _SHARED = (
-    "original: its first run started at step {} and its second at step {}: it leaves checkpoints "
-    "at a place that is neither below the current folder nor named by an argument, where all runs "
-    "find them. Have the place named by an argument."
+    "it went on from what another run of this comparison had left in {}, so that they can't be "
+    "compared. {}"
 )
-
-
+_NAME_IT = (
+    "Have the script take that folder from an argument, such as --model_dir, and each run gets one "
+    "of its own; a folder below the current one will do as well."
+)
 _TOOL = "tool"
 _PACKAGE = os.path.dirname(npu_migrate.__file__)
 

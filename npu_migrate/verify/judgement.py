@@ -10,15 +10,17 @@ from npu_migrate.verify.comparison import NEITHER, Compared, Comparison, Trainin
 from npu_migrate.verify.experiment import Experiment
 from npu_migrate.verify.known import known_differences
 from npu_migrate.verify.migration import NOTHING_KNOWN, Migration
-from npu_migrate.verify.outcome import Outcome
+from npu_migrate.verify.outcome import FailureKind, Outcome
 from npu_migrate.verify.overflows import Overflows
-from npu_migrate.verify.quantities import GLOBAL_STEP
+from npu_migrate.verify.quantities import GLOBAL_STEP, LEARNING_RATE
 from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.verdict import Answer, Failed, Verdict
 from npu_migrate.verify.words import paragraph
 
 _MOST_DEPARTURES = 8
 """A script with more departures from what npu-migrate writes was migrated by hand."""
+_CUTTING_SHORT = (FailureKind.CRASHED, FailureKind.HUNG)
+"""Failures before which a training can be compared."""
 _LONGEST = 200
 """Characters of a detail that are shown."""
 
@@ -56,10 +58,11 @@ def judge(
         cautions=(
             *_cautions(comparison, trainings),
             *_without_effect(overflows, trainings),
+            *_deadly(overflows, experiment),
             *_left(migration),
         ),
     )
-    answer = _answer(evidence)
+    answer = _answer(evidence, trainings)
     if answer is not Answer.SAME:
         departures = migration.departures
         evidence = replace(
@@ -70,9 +73,17 @@ def judge(
     return replace(evidence, answer=answer, paragraph=paragraph(answer, evidence))
 
 
-def _answer(evidence: Verdict) -> Answer:
+def _was_different(evidence: Verdict, trainings: Trainings) -> bool:
+    """Whether a difference was seen before a run failed, in what the original repeats."""
+    first = evidence.comparison.first
+    is_cut_short = all(one.failure.kind in _CUTTING_SHORT for one in evidence.failures)
+    repeated = min((len(recording.steps) for recording in trainings.repeated), default=0)
+    return first is not None and is_cut_short and repeated >= first.step
+
+
+def _answer(evidence: Verdict, trainings: Trainings) -> Answer:
     comparison = evidence.comparison
-    if evidence.failures or not comparison.steps:
+    if not comparison.steps or evidence.failures and not _was_different(evidence, trainings):
         return Answer.UNKNOWN
     if comparison.first is not None or comparison.length is not None:
         is_known = any(known.explains for known in evidence.known)
@@ -83,10 +94,11 @@ def _answer(evidence: Verdict) -> Answer:
 
 
 def _failures(experiment: Experiment) -> Iterator[Failed]:
+    is_alone = experiment.original.failure is None and not experiment.original.recordings
     runs = {
-        "original": experiment.original,
-        "original, run again": experiment.repeated,
-        "migrated script": experiment.migrated,
+        "run of the original": experiment.original,
+        f"{'' if is_alone else 'second '}run of the original": experiment.repeated,
+        "run of the migrated script": experiment.migrated,
     }
     for name, outcome in runs.items():
         if outcome.failure is not None:
@@ -176,6 +188,18 @@ def _without_effect(overflows: Overflows, trainings: Trainings) -> Iterator[str]
         )
 
 
+def _deadly(overflows: Overflows, experiment: Experiment) -> Iterator[str]:
+    """Overflows that ended the original itself."""
+    failure = experiment.original.failure
+    last = max((len(r.steps) for r in experiment.original.recordings), default=0)
+    is_crash = failure is not None and failure.kind is FailureKind.CRASHED
+    if is_crash and any(number <= last + 1 for number in overflows.steps):
+        yield (
+            "The original failed after a step that was made to overflow, which a script without "
+            "loss scaling may not survive: compare it without --inject-overflow."
+        )
+
+
 def _caution(compared: Compared) -> Iterator[str]:
     title, until = compared.quantity.title, compared.repeatable_until
     if until is not None:
@@ -190,6 +214,11 @@ def _caution(compared: Compared) -> Iterator[str]:
         )
     if compared.left_out and compared.left_out != NEITHER:
         yield f"The {title} is not compared: {compared.left_out}."
+    elif compared.left_out and compared.quantity == LEARNING_RATE:
+        yield (
+            "The learning rate is not compared: the optimizer has none under a usual name, such as "
+            "learning_rate. What it does to the weights is."
+        )
 
 
 def _cut(detail: str) -> str:

@@ -1,13 +1,13 @@
 """What one process of a training noted about each of its steps, and the file that holds it.
 
 A file has one JSON object a line: `{"kind": "start", ...}`, a `"step"` for each training step, any
-number of `"fact"`s, and `"end"` unless the process died.
+number of `"fact"`s and `"checkpoint"`s, and `"end"` unless the process died.
 """
 
 import json
 import math
 from dataclasses import dataclass, fields
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Recording:
       loss_name: name of the tensor that was taken for the loss, or None.
       end: `finished` (the script ended by itself), `stopped` (after as many steps as were asked
         for) or None (the process died before).
+      wrote, read: the files of checkpoints that it did, each with what tells it from others.
     """
 
     rank: int
@@ -72,6 +73,8 @@ class Recording:
     facts: Tuple[Fact, ...] = ()
     loss_name: Optional[str] = None
     end: Optional[str] = None
+    wrote: FrozenSet[str] = frozenset()
+    read: FrozenSet[str] = frozenset()
 
 
 def step_line(step: Step) -> str:
@@ -87,6 +90,7 @@ def read_recording(lines: Iterable[str]) -> Recording:
     loss_name: Optional[str] = None
     steps: List[Step] = []
     facts: Dict[Fact, None] = {}
+    checkpoints: Dict[str, Set[str]] = {"wrote": set(), "read": set()}
     for line in lines:
         if not line.endswith("\n"):
             break
@@ -100,10 +104,19 @@ def read_recording(lines: Iterable[str]) -> Recording:
             facts[Fact(**entry)] = None
         elif kind == "loss":
             loss_name = entry["name"]
+        elif kind == "checkpoint":
+            checkpoints[entry["use"]].add(entry["file"])
         elif kind == "end":
             end = entry["reason"]
     return Recording(
-        start.get("rank", 0), start.get("ranks", 1), tuple(steps), tuple(facts), loss_name, end
+        start.get("rank", 0),
+        start.get("ranks", 1),
+        tuple(steps),
+        tuple(facts),
+        loss_name,
+        end,
+        frozenset(checkpoints["wrote"]),
+        frozenset(checkpoints["read"]),
     )
 
 

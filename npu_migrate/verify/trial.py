@@ -177,7 +177,7 @@ class RunningTrial:
         if exit_code:
             rank = first.rank if first is not None else 0
             who = f"rank {rank} of it" if self._trial.processes > 1 else "it"
-            message = f"{name}: {who} failed after {steps} steps, with exit code {exit_code}"
+            message = f"{name}: {who} failed {_after(steps)}, with exit code {exit_code}"
             message += f": {self._exceptions[rank]}" if rank in self._exceptions else ""
             return RunFailure(FailureKind.CRASHED, message, rank)
         if not steps:
@@ -189,6 +189,12 @@ class RunningTrial:
             message = f"{name}: no loss was found ({details[0]}); name its tensor with --loss"
             return RunFailure(FailureKind.NO_LOSS, message)
         return None
+
+
+def _after(steps: int) -> str:
+    if not steps:
+        return "before its first step"
+    return "after one step" if steps == 1 else f"after {steps} steps"
 
 
 def _read(path: str) -> Recording:

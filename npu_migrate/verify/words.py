@@ -2,7 +2,7 @@
 
 import math
 import re
-from typing import Iterator, List, Optional, Sequence
+from typing import Dict, Iterator, List, Optional, Sequence
 
 from npu_migrate.verify.comparison import Comparison, Difference
 from npu_migrate.verify.quantities import APPLIED, WEIGHTS, Quantity, Value
@@ -44,6 +44,7 @@ def _different(verdict: Verdict) -> Iterator[str]:
         )
     for fault in verdict.faults_of_migration:
         yield f"{fault.title}: {fault.detail}."
+    yield from _failures(verdict.failures)
 
 
 def _known(verdict: Verdict) -> Iterator[str]:
@@ -66,8 +67,7 @@ def _wrong(verdict: Verdict) -> Iterator[str]:
 def _unknown(verdict: Verdict) -> Iterator[str]:
     comparison = verdict.comparison
     if verdict.failures:
-        for failed in verdict.failures:
-            yield f"The run of the {failed.run}: {_failure(failed)}"
+        yield from _failures(verdict.failures)
         if comparison.first is not None:
             first = comparison.first
             yield f"Before that the trainings differ {_place(first, comparison)}: {_values(first)}."
@@ -80,6 +80,19 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
         yield "Two runs of the original differ from the first step on, so nothing can be compared."
     for finding in verdict.wrong:
         yield f"{finding.place}: {finding.message}."
+
+
+def _failures(failures: Sequence[Failed]) -> Iterator[str]:
+    """What runs failed with; said once of those that failed alike."""
+    runs: Dict[str, List[str]] = {}
+    for failed in failures:
+        runs.setdefault(_failure(failed), []).append(failed.run)
+    for message, failing in runs.items():
+        yield (
+            f"All runs failed alike: {message}"
+            if len(failing) == 3
+            else (f"The {' and the '.join(failing)}: {message}")
+        )
 
 
 def _failure(failed: Failed) -> str:

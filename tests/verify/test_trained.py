@@ -200,7 +200,7 @@ def test_script_that_fails(tmp_path):
     verdict = verify(tmp_path, PAIRS["manager under a flag"])
     assert verdict.answer is Answer.UNKNOWN
     (failed,) = verdict.failures
-    assert (failed.run, failed.failure.kind) == ("migrated script", FailureKind.CRASHED)
+    assert (failed.run, failed.failure.kind) == ("run of the migrated script", FailureKind.CRASHED)
     assert "UnboundLocalError" in verdict.paragraph
     assert "NPU130" in {finding.code for finding in verdict.wrong}
 
@@ -212,6 +212,42 @@ def test_ranks_that_judge_apart(tmp_path):
     assert verdict.answer is Answer.DIFFERENT
     assert (first.step, first.rank, first.quantity) == (3, 0, APPLIED)
     assert "ranks_judge_apart" in {fault.name for fault in verdict.faults}
+
+
+SAVING = """
+import os, shutil
+import numpy as np
+import tensorflow as tf
+
+place = {place!r}
+if {clears}:
+    shutil.rmtree(place, ignore_errors=True)
+w = tf.get_variable("w", initializer=1.0)
+train = tf.train.AdamOptimizer(0.1).minimize(tf.square(w - 3.0))
+saver = tf.train.Saver()
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    if tf.train.latest_checkpoint(place):
+        saver.restore(session, tf.train.latest_checkpoint(place))
+    for _ in range(3):
+        session.run(train)
+    saver.save(session, os.path.join(place, "model"))
+"""
+
+
+@pytest.mark.parametrize("clears, answer", [(False, Answer.UNKNOWN), (True, Answer.SAME)])
+def test_folder_that_the_script_names_itself(tmp_path, monkeypatch, clears, answer):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one run after the other
+    place = tmp_path / "model"
+    script = tmp_path / "train.py"
+    script.write_text(SAVING.format(place=str(place), clears=clears))
+    program = Program(str(script))
+    verdict = judge(run_experiment(Request(program, program)))
+    assert verdict.answer is answer
+    if not clears:
+        (failed,) = verdict.failures
+        assert failed.failure.kind is FailureKind.SHARED_OUTPUT
+        assert f"left in {place}," in verdict.paragraph
 
 
 def test_command_line(tmp_path, monkeypatch, capsys):

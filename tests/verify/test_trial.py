@@ -223,6 +223,19 @@ def test_scripts_that_need_the_same_port_run_one_after_the_other(request_for):
     assert [one.failure for one in (done.original, done.repeated, done.migrated)] == [None] * 3
 
 
+def test_runs_that_all_fail_are_compared_until_then(request_for):
+    done = run_experiment(request_for("step(2.0)\nstep(1.0)\nraise ValueError('NaN loss')"))
+    outcomes = done.original, done.repeated, done.migrated
+    assert {one.failure.kind for one in outcomes} == {FailureKind.CRASHED}
+    assert [len(one.recordings[0].steps) for one in outcomes] == [2, 2, 2]
+
+
+def test_runs_that_fail_before_any_step_are_not_repeated(request_for):
+    done = run_experiment(request_for("raise ValueError('no data')"))
+    assert done.original.failure.kind is FailureKind.CRASHED
+    assert done.migrated.recordings == ()
+
+
 def test_a_port_that_others_hold_is_told(request_for):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
@@ -246,7 +259,39 @@ def test_checkpoints_that_all_runs_share_are_told(request_for, tmp_path_factory,
         )
     )
     assert done.repeated.failure.kind is FailureKind.SHARED_OUTPUT
-    assert "started at step 1 and its second at step 2" in done.repeated.failure.message
+    assert "what another run of this comparison had left" in done.repeated.failure.message
+
+
+@pytest.mark.parametrize(
+    "flag, remedy", [("--dir", "Say --output {}"), (None, "from an argument, such as --model_dir")]
+)
+def test_checkpoint_that_a_run_reads_of_another_is_told(
+    request_for, tmp_path_factory, monkeypatch, flag, remedy
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    place = tmp_path_factory.mktemp("shared")
+    script = f"""
+        place = {str(place)!r}
+        file = os.path.join(place, "model")
+        if os.path.exists(file):
+            journal.checkpoint("read", file + " 1 " + open(file).read())
+        journal.checkpoint("wrote", file + " 1 " + str(os.getpid()))
+        step()
+        open(file, "w").write(str(os.getpid()))
+        """
+    done = run_experiment(request_for(script, *([flag, place] if flag else [])))
+    failure = done.repeated.failure
+    assert failure.kind is FailureKind.SHARED_OUTPUT
+    assert f"left in {place}," in failure.message and remedy.format(place) in failure.message
+
+
+def test_checkpoint_that_a_run_has_written_itself_is_its_own(request_for):
+    script = """
+        journal.checkpoint("wrote", f"/there/model 1 {os.getpid()}")
+        step()
+        journal.checkpoint("read", f"/there/model 1 {os.getpid()}")
+        """
+    assert run_experiment(request_for(script)).repeated.failure is None
 
 
 def test_too_much_to_copy_is_told(request_for, monkeypatch):
@@ -277,6 +322,6 @@ def test_all_ranks_are_recorded_and_the_first_to_fail_is_named(tmp_path):
         outcome = running.end()
     assert outcome.failure.rank == 1
     assert outcome.failure.message == (
-        "migrated: rank 1 of it failed after 1 steps, with exit code 1: ValueError: bad batch"
+        "migrated: rank 1 of it failed after one step, with exit code 1: ValueError: bad batch"
     )
     assert [recording.rank for recording in outcome.recordings] == [0, 1]

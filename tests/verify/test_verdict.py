@@ -4,8 +4,8 @@ import pytest
 from recordings import INF, NAN, experiment, outcome, recording
 
 from npu_migrate.verify.judgement import judge
-from npu_migrate.verify.outcome import FailureKind, RunFailure
-from npu_migrate.verify.overflows import parse_overflows
+from npu_migrate.verify.outcome import FailureKind, Outcome, RunFailure
+from npu_migrate.verify.overflows import Overflows, parse_overflows
 from npu_migrate.verify.quantities import (
     APPLIED,
     GLOBAL_STEP,
@@ -136,6 +136,13 @@ def test_what_only_one_of_them_has_is_not_compared_and_told():
     assert found.cautions == ("The loss scale is not compared: the original training has none.",)
 
 
+def test_learning_rate_that_is_not_found_is_told():
+    none = {f"at{n}": {"learning_rate": None} for n in range(1, 11)}
+    found = verdict(recording(**none), recording(**none))
+    (caution,) = found.cautions
+    assert found.answer is Answer.SAME and "under a usual name" in caution
+
+
 # An original that does not agree with itself
 
 
@@ -183,6 +190,35 @@ def test_failed_run():
     assert found.paragraph.count("ValueError") == 1
     assert "4 steps before that are the same" in found.paragraph
     assert found.failures[0].tail == ("ValueError: x",)
+
+
+def crashed(*, steps=4, message="it failed after 4 steps: NaN", **changed):
+    """A run that ended itself."""
+    failure = RunFailure(FailureKind.CRASHED, f"migrated: {message}", 0)
+    return outcome(recording(steps=steps, end=None, **changed), failure=failure)
+
+
+def test_difference_before_a_failure_is_a_difference():
+    found = judge(experiment(migrated=crashed(at3={"loss_scale": 819.2})))
+    assert found.answer is Answer.DIFFERENT and found.answer.exit_code == 1
+    assert "first at step 3 in the loss scale" in found.paragraph
+    assert "The run of the migrated script: it failed after 4 steps: NaN." in found.paragraph
+
+
+def test_runs_that_fail_alike_are_told_once():
+    runs = experiment(crashed(), crashed(), crashed())
+    found = judge(runs, overflows=Overflows((4,)))
+    assert found.answer is Answer.UNKNOWN and found.paragraph.count("NaN") == 1
+    assert "All runs failed alike" in found.paragraph
+    assert "4 steps before that are the same" in found.paragraph
+    assert any("without --inject-overflow" in caution for caution in found.cautions)
+
+
+def test_second_run_is_the_only_one_where_the_first_was_not_to_an_end():
+    found = judge(experiment(Outcome(()), Outcome(()), crashed()))
+    assert "second" not in found.paragraph
+    found = judge(experiment(repeated=crashed(), original=outcome(recording())))
+    assert "The second run of the original: it failed" in found.paragraph
 
 
 def test_no_steps():

@@ -41,6 +41,10 @@ class Journal:
             self._has_loss = True
             self._write(kind="loss", name=name)
 
+    def checkpoint(self, use: str, file: str) -> None:
+        """Notes a file that was `wrote` or `read`."""
+        self._write(kind="checkpoint", use=use, file=file)
+
     def end(self, reason: str) -> None:
         """Says why there are no more steps."""
         self._write(kind="end", reason=reason)

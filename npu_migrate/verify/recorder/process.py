@@ -51,6 +51,7 @@ def _note_exit(journal: Journal) -> None:
 
 
 def _install(settings: Settings, rank: int, journal: Journal) -> None:
+    from npu_migrate.verify.recorder.checkpoints import watch_checkpoints
     from npu_migrate.verify.recorder.determinism import make_deterministic
     from npu_migrate.verify.recorder.gradients import watch_gradients
     from npu_migrate.verify.recorder.imports import import_from_copy
@@ -68,6 +69,7 @@ def _install(settings: Settings, rank: int, journal: Journal) -> None:
     injected = observer.injected if settings.overflows.steps else None
     watch_gradients(notes, optimizers.asked_loss, injected)
     watch_sessions(observer, Order(notes, journal).settle)
+    watch_checkpoints(journal.checkpoint)
     import_from_copy(settings.tree, settings.roots)
 
 

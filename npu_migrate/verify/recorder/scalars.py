@@ -9,7 +9,7 @@ from tensorflow.python.keras.optimizer_v2 import optimizer_v2
 from npu_migrate.verify.recorder.gradients import storage
 
 _PASSING_ON = ("Identity", "ReadVariableOp", "Cast", "Enter", "Switch", "RefSwitch")
-_RATES = ("_learning_rate_tensor", "_lr_t", "learning_rate", "_learning_rate", "_lr")
+_RATES = ("_learning_rate_tensor", "_lr_t", "learning_rate", "_learning_rate", "_lr", "lr")
 
 
 def loss_scale_of(optimizers: Iterable[Any]) -> Optional[Any]:

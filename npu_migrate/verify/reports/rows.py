@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import List, Sequence, Tuple
 
-from npu_migrate.verify.comparison import Compared, Comparison
+from npu_migrate.verify.comparison import NEITHER, Compared, Comparison
 from npu_migrate.verify.words import both, distance
 
 HEAD = ("quantity", "", "first at", "original", "migrated", "apart", "tolerance", "repeats")
@@ -33,7 +33,8 @@ def columns(shown: Sequence[Row]) -> List[int]:
 def _row(compared: Compared, several: bool) -> Row:
     title, repeats = compared.quantity.title, _repeats(compared)
     if compared.left_out or not compared.values:
-        return Row("left out", (title, "not compared", "", "", "", "", "", repeats))
+        what = "none in either" if compared.left_out == NEITHER else "not compared"
+        return Row("left out", (title, what, "", "", "", "", "", repeats))
     tolerance = "exact" if compared.quantity.is_exact else distance(compared.rtol)
     first = compared.first
     if first is None:
@@ -49,6 +50,8 @@ def _row(compared: Compared, several: bool) -> Row:
 
 def _repeats(compared: Compared) -> str:
     """How well the original repeats itself in a quantity."""
+    if compared.repeatable_until == 0:
+        return "not at all"
     if compared.repeatable_until is not None:
         return f"until step {compared.repeatable_until}"
     if compared.spread is None:
