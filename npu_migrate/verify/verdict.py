@@ -1,5 +1,6 @@
 """The answer: whether a migration kept the training the same, and all that speaks for it."""
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import Tuple
@@ -9,7 +10,7 @@ from npu_migrate.verify.audits import Fault
 from npu_migrate.verify.comparison import Comparison
 from npu_migrate.verify.known import KnownDifference
 from npu_migrate.verify.migration import Departure
-from npu_migrate.verify.outcome import RunFailure
+from npu_migrate.verify.outcome import FailureKind, RunFailure
 
 
 class Answer(Enum):
@@ -34,6 +35,15 @@ class Failed:
     run: str
     failure: RunFailure
     tail: Tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """What it failed with, as a sentence."""
+        message = _RUN.sub("", self.failure.message)
+        return message if message.endswith((".", "!", "?")) else f"{message}."
+
+
+_RUN = re.compile(r"^(original|repeated|migrated): ")
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,13 @@ class Verdict:
     concerned: Tuple[Finding, ...] = ()
     departures: Tuple[Departure, ...] = ()
     cautions: Tuple[str, ...] = ()
+
+    @property
+    def last_words(self) -> Tuple[Failed, ...]:
+        """The failures whose last lines tell something: not of those that failed as another did."""
+        told = [f for f in self.failures if f.failure.kind is not FailureKind.SHARED_OUTPUT]
+        firsts = {one.reason: one for one in reversed(told)}
+        return tuple(one for one in told if one is firsts[one.reason])
 
     @property
     def faults_of_migration(self) -> Tuple[Fault, ...]:

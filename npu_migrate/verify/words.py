@@ -1,7 +1,6 @@
 """The verdict in a paragraph, and its numbers as people read them."""
 
 import math
-import re
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from npu_migrate.verify.comparison import Comparison, Difference
@@ -86,7 +85,7 @@ def _failures(failures: Sequence[Failed]) -> Iterator[str]:
     """What runs failed with; said once of those that failed alike."""
     runs: Dict[str, List[str]] = {}
     for failed in failures:
-        runs.setdefault(_failure(failed), []).append(failed.run)
+        runs.setdefault(failed.reason, []).append(failed.run)
     for message, failing in runs.items():
         yield (
             f"All runs failed alike: {message}"
@@ -95,13 +94,6 @@ def _failures(failures: Sequence[Failed]) -> Iterator[str]:
         )
 
 
-def _failure(failed: Failed) -> str:
-    """What a run failed with."""
-    message = _RUN.sub("", failed.failure.message)
-    return message if message.endswith((".", "!", "?")) else f"{message}."
-
-
-_RUN = re.compile(r"^(original|repeated|migrated): ")
 _SENTENCES = {
     Answer.SAME: _same,
     Answer.DIFFERENT: _different,

@@ -211,6 +211,7 @@ def test_runs_that_fail_alike_are_told_once():
     assert found.answer is Answer.UNKNOWN and found.paragraph.count("NaN") == 1
     assert "All runs failed alike" in found.paragraph
     assert "4 steps before that are the same" in found.paragraph
+    assert len(found.last_words) == 1
     assert any("without --inject-overflow" in caution for caution in found.cautions)
 
 

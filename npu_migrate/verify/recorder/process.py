@@ -24,11 +24,13 @@ def main(argv: List[str]) -> int:
     journal = Journal(settings.recording(ranks.rank))
     journal.start(ranks.rank, ranks.size)
     _note_exit(journal)
+    here = sys.path.pop(0)  # files of the user's may be called as modules that TensorFlow imports
     try:
         _install(settings, ranks.rank, journal)
     except Exception:
         journal.fact("recorder_error", traceback.format_exc())
         raise
+    sys.path.insert(0, here)
     code = run_as_main(program) if settings.is_original else run_program(program)
     if code:
         sys.stdout.flush()

@@ -6,7 +6,6 @@ from typing import IO, Iterator, List, Tuple
 
 from npu_migrate.findings import Finding
 from npu_migrate.reports.visible import visible_line
-from npu_migrate.verify.outcome import FailureKind
 from npu_migrate.verify.reports import Verification, readable
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, columns, rows
 from npu_migrate.verify.verdict import Answer, Verdict
@@ -78,9 +77,7 @@ _Section = Tuple[str, List[str]]
 
 def _sections(verdict: Verdict) -> Iterator[_Section]:
     """What there is besides the table: title and lines."""
-    for failed in verdict.failures:
-        if failed.failure.kind is FailureKind.SHARED_OUTPUT:
-            continue
+    for failed in verdict.last_words:
         tail = [readable(line) for line in failed.tail[-_TAIL:]]
         yield f"Last lines of the {failed.run}:", tail or ["(none)"]
     for title, lines in (

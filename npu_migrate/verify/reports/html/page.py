@@ -117,7 +117,7 @@ def page_of(verification: Verification) -> Page:
         changes=tuple(_changes(verification)),
         failures=tuple(
             (failed.run, "\n".join(visible(readable(line)) for line in failed.tail))
-            for failed in verdict.failures
+            for failed in verdict.last_words
         ),
         setting=tuple(_setting(verification)),
     )
