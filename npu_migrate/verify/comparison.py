@@ -16,6 +16,8 @@ _NOT_REPEATABLE = 0.1
 """From this distance between its own two runs on, an original says nothing about a migration."""
 NEITHER = "neither training has one"
 """Why a quantity that nobody misses is not compared."""
+WITHOUT = "the {} training has none"
+"""Why one that only the other training has is not."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ def _left_out(quantity: Quantity, trainings: Trainings) -> str:
         return ""
     if len(missing) == 2:
         return NEITHER
-    return f"the {missing[0]} training has none"
+    return WITHOUT.format(missing[0])
 
 
 def _has_value(quantity: Quantity, recordings: Sequence[Recording]) -> bool:

@@ -6,20 +6,20 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 
 from npu_migrate.findings import Finding
 from npu_migrate.verify.audits import faults
-from npu_migrate.verify.comparison import NEITHER, Compared, Comparison, Trainings, compare
+from npu_migrate.verify.comparison import NEITHER, WITHOUT, Compared, Comparison, Trainings, compare
 from npu_migrate.verify.experiment import Experiment
 from npu_migrate.verify.known import known_differences
 from npu_migrate.verify.migration import NOTHING_KNOWN, Migration
 from npu_migrate.verify.outcome import FailureKind, Outcome
 from npu_migrate.verify.overflows import Overflows
-from npu_migrate.verify.quantities import GLOBAL_STEP, LEARNING_RATE
+from npu_migrate.verify.quantities import GLOBAL_STEP, LEARNING_RATE, LOSS_SCALE
 from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.verdict import Answer, Failed, Verdict
 from npu_migrate.verify.words import paragraph
 
 _MOST_DEPARTURES = 8
 """A script with more departures from what npu-migrate writes was migrated by hand."""
-_CUTTING_SHORT = (FailureKind.CRASHED, FailureKind.HUNG)
+_CUTTING_SHORT = (FailureKind.CRASHED, FailureKind.HUNG, FailureKind.NO_LOSS)
 """Failures before which a training can be compared."""
 _LONGEST = 200
 """Characters of a detail that are shown."""
@@ -54,7 +54,7 @@ def judge(
         tuple(_failures(experiment)),
         known,
         found,
-        tuple(migration.wrong),
+        (*migration.wrong, *_scaled_twice(migration, comparison)),
         cautions=(
             *_cautions(comparison, trainings),
             *_without_effect(overflows, trainings),
@@ -71,6 +71,12 @@ def judge(
             departures=tuple(departures) if len(departures) <= _MOST_DEPARTURES else (),
         )
     return replace(evidence, answer=answer, paragraph=paragraph(answer, evidence))
+
+
+def _scaled_twice(migration: Migration, comparison: Comparison) -> List[Finding]:
+    """Scaling by hand below a loss scale that the original has not, and the migrated script has."""
+    is_added = comparison.of(LOSS_SCALE).left_out == WITHOUT.format("original")
+    return migration.scaled_by_hand if is_added else []
 
 
 def _was_different(evidence: Verdict, trainings: Trainings) -> bool:

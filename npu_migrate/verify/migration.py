@@ -39,7 +39,17 @@ _CONCERNED: Dict[Quantity, Tuple[str, ...]] = {
 }
 """Quantity -> starts of the codes of rules that may change it, the likeliest first."""
 
-_WRONG_ON_NPU = ("NPU112", "NPU113", "NPU119", "NPU123", "NPU124", "NPU209", "NPU210", "NPU211")
+_WRONG_ON_NPU = (
+    "NPU112",
+    "NPU113",
+    "NPU114",
+    "NPU119",
+    "NPU123",
+    "NPU124",
+    "NPU209",
+    "NPU210",
+    "NPU211",
+)
 """Rules whose findings in a migrated script say that it trains wrongly on the NPU."""
 _WRONG = ("NPU116", "NPU117", "NPU120", "NPU128", "NPU129", "NPU130", "NPU306", "NPU309", "NPU311")
 """Rules whose findings say that it trains wrongly anywhere, so the original may have them too."""
@@ -161,6 +171,11 @@ class Migration:
         known = {finding.code for file in self.files for finding in file.findings}
         wrong = {*_WRONG_ON_NPU, *(code for code in _WRONG if code not in known)}
         return [finding for file in self.files for finding in file.left if finding.code in wrong]
+
+    @property
+    def scaled_by_hand(self) -> List[Finding]:
+        """Where the migrated script scales its loss by hand."""
+        return [finding for file in self.files for finding in file.left if finding.code == "NPU117"]
 
     @property
     def left(self) -> List[Finding]:

@@ -196,6 +196,34 @@ def test_what_training_shows(tmp_path, name):
     assert (verdict.answer, first.step, first.quantity) == TRAINED[name]
 
 
+ALIKE = {
+    "gradients that are used up on an NPU": "NPU114",
+    "scaler on top of scaling by hand": "NPU117",
+    "scaler below the graph rewrite": "NPU128",
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_training_does_not_show(tmp_path, name):
+    verdict = verify(tmp_path, PAIRS[name], overflows=Overflows(()))
+    assert verdict.answer is Answer.WRONG
+    assert ALIKE[name] in {finding.code for finding in verdict.wrong}
+
+
+def test_gradients_that_are_used_up(tmp_path):
+    pair = PAIRS["gradients used up before they are applied"]
+    verdict = verify(tmp_path, pair, overflows=Overflows(()))
+    first = verdict.comparison.first
+    assert (verdict.answer, first.step, first.quantity) == (Answer.DIFFERENT, 1, APPLIED)
+
+
+def test_scaler_that_keras_does_not_initialise(tmp_path):
+    verdict = verify(tmp_path, PAIRS["scaler in keras"], overflows=Overflows(()))
+    assert verdict.answer is Answer.UNKNOWN
+    assert "The run of the migrated script" in verdict.paragraph
+    assert "uninitialized value" in verdict.paragraph
+
+
 def test_script_that_fails(tmp_path):
     verdict = verify(tmp_path, PAIRS["manager under a flag"])
     assert verdict.answer is Answer.UNKNOWN

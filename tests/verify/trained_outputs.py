@@ -128,6 +128,32 @@ with tf.control_dependencies([k.assign_add(g) for k, (g, _) in zip(kept, pairs)]
     update = tf.cond(tf.equal(gs % 2, 1), apply, tf.no_op)
 {after}
 """
+CLIPPED = """
+opt = {}
+grads, tvars = zip(*opt.compute_gradients(loss))
+pairs = zip(grads, tvars)
+{}
+train = opt.apply_gradients(pairs)
+with tf.control_dependencies([train]):
+    return tf.group(gs.assign_add(1))
+"""
+BY_HAND = """
+opt = {}
+scale = 1024.0
+pairs = [(g / scale, v) for g, v in opt.compute_gradients(loss * scale)]
+return opt.apply_gradients(pairs, gs)
+"""
+REWRITTEN = """
+opt = tf.train.experimental.enable_mixed_precision_graph_rewrite({}, 1024.0)
+return opt.minimize(loss, gs)
+"""
+KERAS = """
+tf.keras.backend.clear_session()
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(3,))])
+model.compile(loss="mse", optimizer={})
+model.fit(np.ones((4, 3)), np.ones((4, 1)), epochs=3, verbose=0)
+sys.exit()
+"""
 EMBEDDED = """
 table = tf.get_variable("table", [3, 2], initializer=tf.ones_initializer())
 rows = tf.nn.embedding_lookup(table, [tf.cast(gs, tf.int32) % 3])
@@ -170,6 +196,24 @@ PAIRS = {
         "opt = "
         + NPU_FIXED.format("MovingDecay(0.1)")
         + "\nreturn opt.apply_gradients(opt.compute_gradients(loss))",
+    ),
+    "gradients used up before they are applied": Pair(
+        CLIPPED.format("Decay(0.1)", ""),
+        CLIPPED.format("Decay(0.1)", "small = tf.add_n([tf.reduce_sum(g) for g, _ in pairs])"),
+    ),
+    "gradients that are used up on an NPU": Pair(
+        CLIPPED.format("Decay(0.1)", ""),
+        CLIPPED.format(NPU_FIXED.format("Decay(0.1)"), ""),
+    ),
+    "scaler on top of scaling by hand": Pair(
+        BY_HAND.format(ADAM), BY_HAND.format(NPU_FIXED.format(ADAM))
+    ),
+    "scaler below the graph rewrite": Pair(
+        REWRITTEN.format(ADAM), REWRITTEN.format(NPU_FIXED.format(ADAM))
+    ),
+    "scaler in keras": Pair(
+        KERAS.format(ADAM),
+        KERAS.format(f"NPULossScaleOptimizer({ADAM}, ExponentialUpdateLossScaleManager(8, 100))"),
     ),
     "operation wrapped": Pair(
         SCALED.format(ADAM),
