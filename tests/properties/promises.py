@@ -147,6 +147,15 @@ def complaints(data: bytes) -> Set[Tuple[str, str]]:
 MAY_CHANGE = {"import", "horovod", "return", "global_step"}
 
 
+LISTS_DEVICES = {"list_physical_devices", "list_logical_devices"}
+CHOOSES_DEVICES = {
+    *("visible_device_list", "set_memory_growth", "set_visible_devices"),
+    *("set_virtual_device_configuration", '"CUDA_VISIBLE_DEVICES"', "'CUDA_VISIBLE_DEVICES'"),
+    *LISTS_DEVICES,
+}
+"""What goes without a trace, and with it the headers of blocks that do nothing else."""
+
+
 def keeps_other_lines(result: Result) -> None:
     """Lines that no finding is about are there after the run: in order, byte by byte.
 
@@ -156,7 +165,7 @@ def keeps_other_lines(result: Result) -> None:
     - what goes with a finding: statements commented out, which leave their text behind a ``#``, and
       statements that read what those bound;
     - in a class that has a finding, what returns or reads the step;
-    - the headers of blocks that only choose a device.
+    - the headers of blocks that only choose a device, and lists of devices that only those read.
 
     Comments right above a statement that may change move with it.
 
@@ -247,7 +256,7 @@ def _free(
             in_class = holds
         if (
             holds
-            or _mentions(line.tokens, {"import", "horovod"} | gone)
+            or _mentions(line.tokens, {"import", "horovod"} | LISTS_DEVICES | gone)
             or (in_class and _mentions(line.tokens, {"return", "global_step"}))
         ):
             free.append(line)
@@ -263,7 +272,7 @@ def _emptied(lines: Sequence[LogicalLine]) -> List[LogicalLine]:
             if line.depth <= lines[place].depth:
                 break
             body.append(line)
-        if body and all(one in found or "visible_device_list" in one.tokens for one in body):
+        if body and all(one in found or _mentions(one.tokens, CHOOSES_DEVICES) for one in body):
             found.append(lines[place])
     return found
 

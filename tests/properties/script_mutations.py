@@ -1,4 +1,4 @@
-"""Mutations of real scripts: each gives another script that still parses, or the same one.
+"""Mutations of real scripts: each gives another script that still compiles, or the same one.
 
 They cut, rename, nest, double and reformat what people wrote, into what nobody thought of.
 """
@@ -35,7 +35,7 @@ def mutate(text: str, random: Random, most: int = 4) -> Tuple[str, List[str]]:
     for _ in range(random.randint(1, most)):
         mutation = random.choice(MUTATIONS)
         new = mutation(text, random)
-        if new != text and _parses(new):
+        if new != text and _compiles(new):
             text = new
             done.append(mutation.__name__)
     return text, done
@@ -202,11 +202,12 @@ MUTATIONS: Sequence[Mutation] = (
 )
 
 
-def _parses(text: str) -> bool:
+def _compiles(text: str) -> bool:
+    """Whether Python takes it: `ast` alone takes a keyword that a call gives twice, for one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            compile(text, "mutated", "exec", ast.PyCF_ONLY_AST)
+            compile(text, "mutated", "exec", dont_inherit=True)
             _tokens(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
             return False

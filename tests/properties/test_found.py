@@ -401,3 +401,18 @@ def test_what_keeps_a_script_on_horovod_is_not_taken_away() -> None:
     )["train.py"]
     assert result.after == result.before
     assert {"NPU206", "NPU406", "NPU606"} < {finding.code for finding in result.left}
+
+
+def test_what_only_sets_gpus_up_goes_with_what_decides_it() -> None:
+    after = text(
+        """\
+        import tensorflow as tf
+        def load(growth):
+            if growth:
+                devices = tf.config.experimental.list_physical_devices("GPU")
+                for device in devices:
+                    tf.config.experimental.set_memory_growth(device, True)
+            return 1
+        """
+    )
+    assert after == "import tensorflow as tf\ndef load(growth):\n    return 1\n"
