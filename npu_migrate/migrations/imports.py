@@ -51,7 +51,8 @@ def _stars(context: Context) -> List[Edit]:
     edits: List[Edit] = []
     for star in context.contrib_stars():
         taken = [read for read in reads if not _is_bound_after(context, read, star)]
-        if taken and all(map(context.without, taken)):
+        left = [read for read in taken if not context.without(read)]
+        if len(left) < len(taken) and all(_is_imported_too(context, read) for read in left):
             edits.append(RemoveStatement(star, comment=False))
     return edits
 
@@ -63,6 +64,12 @@ def _is_bound_after(context: Context, read: ast.Name, star: ast.ImportFrom) -> b
         binding.statement is not None and binding.statement.lineno > star.lineno
         for binding in bindings
     )
+
+
+def _is_imported_too(context: Context, read: ast.Name) -> bool:
+    """Whether an import by name gives what the star import gives."""
+    targets = {context.index.canonical(b.target) for b in context.index.bindings(read)}
+    return targets == {vocabulary.CONTRIB + read.id}
 
 
 def _comes_anew(context: Context, binding: Binding) -> bool:

@@ -1,7 +1,7 @@
 """What the properties once found, shrunk: each holds all promises, and what else is said here."""
 
 from textwrap import dedent
-from typing import Dict, Union
+from typing import Dict, Tuple, Union
 
 import pytest
 from promises import RULES, Result, check
@@ -357,13 +357,19 @@ def test_each_function_keeps_its_own_import_of_a_dotted_module_only_while_it_nee
     assert "NPULossScaleOptimizer" in after
 
 
-def test_a_star_import_goes_where_the_name_that_is_left_is_imported_after_it() -> None:
+MANAGER = "FixedLossScaleManager"
+
+
+@pytest.mark.parametrize("imports", [("*", MANAGER), (MANAGER, "*")])
+def test_a_star_import_goes_where_the_name_that_is_left_is_imported_too(
+    imports: Tuple[str, str],
+) -> None:
     left = text(
         """\
         import tensorflow as tf
         import horovod.tensorflow
-        from tensorflow.contrib.mixed_precision import *
-        from tensorflow.contrib.mixed_precision import FixedLossScaleManager
+        from tensorflow.contrib.mixed_precision import {}
+        from tensorflow.contrib.mixed_precision import {}
 
         def train(loss, opt):
             opt = horovod.tensorflow.DistributedOptimizer(opt)
@@ -379,7 +385,7 @@ def test_a_star_import_goes_where_the_name_that_is_left_is_imported_after_it() -
                 opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, FixedLossScaleManager(1))
             opt = horovod.tensorflow.DistributedOptimizer(opt)
             return opt.minimize(loss)
-        """
+        """.format(*imports)
     )
     assert " FixedLossScaleManager(1)" in left
     assert "import *" not in left
