@@ -1,7 +1,7 @@
 """Plans the changes of one file of a linked run, and carries them out."""
 
 from dataclasses import replace
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Tuple
+from typing import Dict, Mapping
 
 from npu_migrate.changes import changes_of
 from npu_migrate.facts import RunFacts
@@ -9,37 +9,30 @@ from npu_migrate.migrations.context import Context
 from npu_migrate.migrations.file_plan import plan_file
 from npu_migrate.migrations.table import Table
 from npu_migrate.names import Index
-from npu_migrate.on_npu import SIGN, places_on_npu
 from npu_migrate.options import Options
-from npu_migrate.plan import Finding, Plan
-from npu_migrate.programs import Programs
-from npu_migrate.reader import Reader, ReadFile, ScannedFile, too_deep
-from npu_migrate.results import FileResult
+from npu_migrate.plan import Plan
+from npu_migrate.reader import Reader, ReadFile, too_deep
+from npu_migrate.results import FileResult, placed
 from npu_migrate.rewrite import RewriteError, rewrite
 from npu_migrate.rules import HUNDREDS, Rule, Rules
-from npu_migrate.scripts import Script, read_script
+from npu_migrate.scripts import Script
 from npu_migrate.selection import Selection, Share, is_coupled, judged, share
-from npu_migrate.sources import Source, SourceError, decode
-from npu_migrate.suppressions import Suppressions, are_in
-from npu_migrate.suppressions import read as read_suppressions
+from npu_migrate.sources import Source, SourceError
+from npu_migrate.suppressions import Suppressions, of_script
 
 
 class Migrator:
-    """Plans and rewrites one file after the other."""
+    """Plans and rewrites one file after the other, of those that may hold something to migrate."""
 
     def __init__(
         self,
-        reader: Reader,
         run: RunFacts,
+        program_of: Mapping[str, str],
         rules: Rules,
         chosen: Rules,
-        concerned: FrozenSet[str],
-        programs: Programs,
         options: Options,
     ) -> None:
-        self._reader = reader
-        self._concerned = concerned
-        self._programs = programs
+        self._program_of = program_of
         self._run = run
         self._known = rules
         self._chosen = chosen
@@ -48,15 +41,15 @@ class Migrator:
         self._table = Table(self._rules.values())
         self._options = options
 
-    def share(self, source: Source) -> Share:
+    def share(self, reader: Reader, source: Source) -> Share:
         """What a file has of the changes that belong together, whatever is chosen.
 
         Sessions may have to carry the precision of a switch that goes with the others.
         """
-        module = self._reader.module(source)
-        program = self._programs.name(module)
+        module = reader.module(source)
+        program = self._program_of[module]
         try:
-            read = self._reader.read(source, self._run)
+            read = reader.read(source, self._run)
             suppressions = self._suppressions(source.path, read.script)
             plan = self._plan(source.path, read, suppressions, self._with_sessions)
         except (SourceError, RecursionError):
@@ -65,53 +58,29 @@ class Migrator:
         found = share(source.path, program, plan, suppressions, precision_goes)
         return found.placed(read.script.placed)
 
-    def result(self, selection: Selection, file: ScannedFile) -> FileResult:
+    def result(self, selection: Selection, reader: Reader, source: Source) -> FileResult:
         """The plan of a file, carried out."""
-        result = self._result(selection, file)
-        if not self._options.counts_done or not SIGN.search(result.before):
-            return result
+        path, module = source.path, reader.module(source)
         try:
-            read = self._reader.read(file.source, self._run)
-            return replace(result, on_npu=places_on_npu(read.index))
-        except (SourceError, RecursionError):
-            return result
-
-    def _result(self, selection: Selection, file: ScannedFile) -> FileResult:
-        path = file.source.path
-        if file.error is not None:
-            return FileResult(path, b"", b"", error=file.error)
-        module = self._reader.module(file.source)
-        try:
-            if module not in self._concerned:
-                return self._unconcerned(file)
-            read = self._reader.read(file.source, self._run)
+            read = reader.read(source, self._run)
             suppressions = self._suppressions(path, read.script)
             plan = self._plan(path, read, suppressions, self._rules)
-            program = self._programs.name(module) if selection.holds else ""
+            program = self._program_of[module] if selection.holds else ""
             plan = selection.cut(plan, suppressions, program)
-            plan.findings += self._judged(path, suppressions, plan.suppressed)
+            plan.findings += suppressions.judged(path, plan.suppressed, self._chosen, self._known)
             if self._options.add_ignores:
                 return _with_ignores(path, read.script, plan)
             result = self._migrated(path, read.script, read.index, plan)
-            self._reader.forget(file.source, read.index)
+            reader.forget(source, read.index)
             return result
         except SourceError as error:
             return self._lost(path, module, error)
         except RecursionError:
             return self._lost(path, module, too_deep(path))
 
-    def _unconcerned(self, file: ScannedFile) -> FileResult:
-        path, data = file.source.path, file.source.read()
-        result = FileResult(path, data, data, skipped=file.skipped)
-        if file.scan is None or not file.scan.suppresses:
-            return result
-        script = read_script(file.source)
-        findings = self._judged(path, self._suppressions(path, script), [])
-        return replace(result, findings=_placed(script, findings))
-
     def _lost(self, path: str, module: str, error: SourceError) -> FileResult:
         """What is read no more might have had to change with the rest of its program."""
-        program = self._programs.name(module)
+        program = self._program_of[module]
         return FileResult(path, b"", b"", error=error, program=program, is_held_back=True)
 
     def _migrated(self, path: str, script: Script, index: Index, plan: Plan) -> FileResult:
@@ -120,9 +89,9 @@ class Migrator:
             path,
             script.file,
             script.file,
-            _placed(script, plan.findings),
-            suppressed=_placed(script, plan.suppressed),
-            program=self._programs.name(index.module) if in_program else "",
+            placed(script, plan.findings),
+            suppressed=placed(script, plan.suppressed),
+            program=self._program_of[index.module] if in_program else "",
         )
         if not self._options.with_texts:
             return replace(result, would_change=bool(plan.edits))
@@ -139,14 +108,7 @@ class Migrator:
         return replace(result, after=after, changes=changes_of(plan, index.tree, script))
 
     def _suppressions(self, path: str, script: Script) -> Suppressions:
-        ignored = self._options.ignored_in.get(path, ())
-        if not are_in(script.python):
-            return Suppressions(everywhere=ignored)
-        return replace(read_suppressions(decode(script.python, path)), everywhere=ignored)
-
-    def _judged(self, path: str, suppressions: Suppressions, found: List[Finding]) -> List[Finding]:
-        """What is to be said of the comments of a file, once ``found`` is suppressed."""
-        return suppressions.judged(path, found, self._chosen, self._known)
+        return of_script(path, script.python, self._options.ignored_in.get(path, ()))
 
     def _plan(
         self, path: str, read: ReadFile, suppressions: Suppressions, rules: Mapping[str, Rule]
@@ -177,24 +139,15 @@ def _with_ignores(path: str, script: Script, plan: Plan) -> FileResult:
     try:
         after = script.with_python(with_ignores(script.python, path, ignored))
     except RewriteError as error:
-        unchanged = FileResult(path, script.file, script.file, _placed(script, left))
+        unchanged = FileResult(path, script.file, script.file, placed(script, left))
         return replace(unchanged, error=_unwritten(path, error))
     return FileResult(
         path,
         script.file,
         after,
-        _placed(script, [finding for finding in left if not can_be_ignored(finding)]),
-        suppressed=_placed(script, plan.suppressed + ignored),
+        placed(script, [finding for finding in left if not can_be_ignored(finding)]),
+        suppressed=placed(script, plan.suppressed + ignored),
     )
-
-
-def _placed(script: Script, findings: Iterable[Finding]) -> Tuple[Finding, ...]:
-    """Findings in the order of a script, as people find them in the file."""
-    return tuple(script.placed(finding) for finding in sorted(findings, key=_by_place))
-
-
-def _by_place(finding: Finding) -> Tuple[int, int, str]:
-    return finding.line, finding.column, finding.code
 
 
 def _unwritten(path: str, error: RewriteError) -> SourceError:

@@ -10,9 +10,6 @@ from typing import Mapping
 
 from npu_migrate.names import Index
 
-SIGN = re.compile(rb"\bnpu_bridge\b|\bnpu_migrate\b|\bhccl\b|\bnpu_device\b")
-"""What a script holds that uses any of the packages."""
-
 _PACKAGES = ("npu_bridge.", "npu_migrate.runtime.", "hccl.", "npu_device.")
 _AS_WHOLE = ("npu_migrate.runtime.ops_adapter", "hccl.")
 """What takes the place of a whole library: all its uses in a file are one place."""

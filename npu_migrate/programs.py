@@ -37,6 +37,7 @@ class Imports:
         self._neighbours: Dict[str, Set[str]] = {module: set() for module in imports}
         self._imported: Dict[str, Set[str]] = {module: set() for module in imports}
         self._importing: Dict[str, Set[str]] = {module: set() for module in imports}
+        self._names: Dict[str, str] = {}
         taken: Set[str] = set()
         for module, all_imported in imports.items():
             for imported in all_imported:
@@ -65,7 +66,10 @@ class Imports:
 
     def name(self, module: str) -> str:
         """A name that all modules of a program share, and no others."""
-        return min(self.around((module,)))
+        if module not in self._names:
+            together = self.around((module,))
+            self._names.update(dict.fromkeys(together, min(together)))
+        return self._names[module]
 
     def around(self, modules: Iterable[str]) -> FrozenSet[str]:
         """The modules of every program that holds one of ``modules``."""
@@ -81,9 +85,33 @@ class Programs(Imports):
 
     def __init__(self, scans: "Mapping[str, Scan]", resolve: Resolve) -> None:
         super().__init__({module: scan.imports for module, scan in scans.items()}, resolve)
+        self.scans = scans
         self.fetches = frozenset(name for scan in scans.values() for name in scan.fetches)
         self.closed = frozenset(name for scan in scans.values() for name in scan.closed)
         self.with_embeddings = [module for module, scan in scans.items() if scan.has_embeddings]
+        self.with_keras = self.importers(m for m, scan in scans.items() if scan.trains_keras)
+        """The modules that train through Keras, and those that import them."""
+        self._scaled = self.around(m for m, scan in scans.items() if scan.makes_program)
+
+    def concerned(self, counts_done: bool = False) -> FrozenSet[str]:
+        """The modules that may hold something to migrate, or of which it is asked what is done."""
+        return frozenset(
+            module
+            for module, scan in self.scans.items()
+            if scan.concerned
+            or (scan.concerned_in_program and module in self._scaled)
+            or (scan.is_main and module in self.with_keras)
+            or (scan.on_npu and counts_done)
+        )
+
+    def training(self) -> FrozenSet[str]:
+        """Those that may hold loss scaling, averaging over ranks or a moved global step."""
+        return frozenset(
+            module
+            for module in self.concerned()
+            if self.scans[module].trains
+            or (self.scans[module].trains_in_program and module in self._scaled)
+        )
 
 
 def _reached(modules: Iterable[str], neighbours: Mapping[str, Set[str]]) -> FrozenSet[str]:

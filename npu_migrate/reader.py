@@ -2,13 +2,11 @@
 
 import ast
 from dataclasses import dataclass
-from typing import Dict, Optional, Sequence
+from typing import TYPE_CHECKING, Dict, Optional, Sequence
 
 from npu_migrate.canonical import Canonical
-from npu_migrate.facts import NameFacts, RunFacts, StepFacts
 from npu_migrate.layout import Layout
 from npu_migrate.migrations.signs import Text
-from npu_migrate.migrations.survey import Sought, name_facts, step_facts
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Resolution, exports
 from npu_migrate.outline import outline
@@ -18,18 +16,11 @@ from npu_migrate.scripts import OtherLanguage, Script, read_script
 from npu_migrate.sources import Source, SourceError, TransientError, parse
 from npu_migrate.suppressions import are_in
 
+if TYPE_CHECKING:
+    from npu_migrate.facts import RunFacts
+
 KEPT_BYTES = 5_000_000
 """Source bytes whose indexes are kept between the passes; what is beyond is read again."""
-
-
-@dataclass(frozen=True)
-class ScannedFile:
-    """What the first look leaves of a file."""
-
-    source: Source
-    scan: Optional[Scan] = None
-    error: Optional[SourceError] = None
-    skipped: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +30,19 @@ class ReadFile:
     script: Script
     index: Index
     text: Text
+
+
+@dataclass(frozen=True)
+class Look:
+    """The first look at a file: what its text tells, or why it tells nothing.
+
+    ``read`` is what was read, where the file may hold something to migrate.
+    """
+
+    scan: Optional[Scan] = None
+    error: Optional[SourceError] = None
+    skipped: str = ""
+    read: Optional[ReadFile] = None
 
 
 class Reader:
@@ -52,10 +56,6 @@ class Reader:
         self._kept: Dict[str, ReadFile] = {}
         self._room = KEPT_BYTES
 
-    def __getstate__(self) -> Dict[str, object]:
-        """What another process is given: everything but the indexes."""
-        return {**self.__dict__, "_kept": {}, "_room": KEPT_BYTES}
-
     def module(self, source: Source) -> str:
         """The name of a file's module."""
         return self._layout.module(source.path)
@@ -64,7 +64,7 @@ class Reader:
         """The qualified name that an import in a module of the run means."""
         return self._layout.resolve(self._sources[module].path, dotted, level)
 
-    def scan(self, source: Source) -> ScannedFile:
+    def look(self, source: Source) -> Look:
         """The first look at a file; whether it can be parsed is found here."""
         try:
             script = read_script(source)
@@ -72,71 +72,52 @@ class Reader:
             seen = outline(tree)
             text = Text(seen.code(script.python))
             scan = self._scanner(text, seen, are_in(script.python))
-            if scan.concerned and len(script.python) <= self._room:
-                self._keep(source, script, tree, text)
-            return ScannedFile(source, scan)
+            read = self._keep(source, script, tree, text) if scan.concerned else None
+            return Look(scan, read=read)
         except OtherLanguage as reason:
-            return ScannedFile(source, skipped=str(reason))
+            return Look(skipped=str(reason))
         except SourceError as error:
-            return ScannedFile(source, error=error)
+            return Look(error=error)
         except RecursionError:
-            return ScannedFile(source, error=too_deep(source.path))
-
-    def names(self, sought: Sought, source: Source) -> Optional[NameFacts]:
-        """The names of a file; ``None`` for one that can no longer be read."""
-        try:
-            read = self._read(source)
-            names = name_facts(read.index, read.text, sought)
-            self._let_go(source, read.index)
-            return names
-        except (SourceError, RecursionError):
-            return None
+            return Look(error=too_deep(source.path))
 
     def exports(self, module: str) -> Exports:
-        """What a module offers that is not concerned itself."""
+        """What a module of the run offers; nothing where it can't be read."""
         try:
             source = self._sources[module]
-            index = self._read(source).index
+            index = self.read_alone(source).index
             offered = exports(index)
-            self._let_go(source, index)
+            self.done_with(source, index)
             return offered
         except (SourceError, RecursionError):
             return Exports({})
 
-    def steps(self, run: RunFacts, source: Source) -> Optional[StepFacts]:
-        """What a file does with optimizers; ``None`` for one that can no longer be read."""
-        try:
-            read = self.read(source, run)
-            facts = step_facts(read.index, read.text, run)
-            self._let_go(source, read.index)
-            return facts
-        except (SourceError, RecursionError):
-            return None
-
-    def read(self, source: Source, run: RunFacts) -> ReadFile:
+    def read(self, source: Source, run: "RunFacts") -> ReadFile:
         """A file whose index knows the other files of the run."""
-        read = self._read(source)
+        read = self.read_alone(source)
+        run.project.load = self.exports
         uses_horovod = run.uses_horovod(read.index.module)
         read.index.attach(run.project, _horovod_by_name if uses_horovod else _unknown)
         return read
 
-    def forget(self, source: Source, index: Index) -> None:
-        """Let go of the index of a file that is done."""
-        self._kept.pop(source.path, None)
-        self._let_go(source, index)
-
-    def _let_go(self, source: Source, index: Index) -> None:
-        if source.path not in self._kept:
-            index.release()
-
-    def _read(self, source: Source) -> ReadFile:
+    def read_alone(self, source: Source) -> ReadFile:
+        """A file whose index knows no other."""
         kept = self._kept.get(source.path)
         if kept is not None:
             return kept
         script = read_script(source)
         tree = parse(script.python, source.path)
-        text = Text(outline(tree).code(script.python))
-        return self._keep(source, script, tree, text)
+        return self._keep(source, script, tree, Text(outline(tree).code(script.python)))
+
+    def done_with(self, source: Source, index: Index) -> None:
+        """Let go of an index after a pass, unless it is kept for the next."""
+        if source.path not in self._kept:
+            index.release()
+
+    def forget(self, source: Source, index: Index) -> None:
+        """Let go of the index of a file that is done."""
+        self._kept.pop(source.path, None)
+        self.done_with(source, index)
 
     def _keep(self, source: Source, script: Script, tree: ast.Module, text: Text) -> ReadFile:
         layout, path = self._layout, source.path

@@ -8,6 +8,7 @@ from npu_migrate.sources import SourceError
 
 if TYPE_CHECKING:
     from npu_migrate.changes import Change
+    from npu_migrate.scripts import Script
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,15 @@ class FileResult:
         """The same file left as it was: what was to be migrated is left to a person."""
         findings = tuple(finding.left(reason) for finding in self.findings)
         return replace(self, after=self.before, findings=findings, would_change=False)
+
+
+def placed(script: "Script", findings: Iterable[Finding]) -> Tuple[Finding, ...]:
+    """Findings in the order of a script, as people find them in the file."""
+    return tuple(script.placed(finding) for finding in sorted(findings, key=_by_place))
+
+
+def _by_place(finding: Finding) -> Tuple[int, int, str]:
+    return finding.line, finding.column, finding.code
 
 
 def all_or_none(results: Iterable[FileResult]) -> List[FileResult]:

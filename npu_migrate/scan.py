@@ -48,6 +48,10 @@ class Scan(NamedTuple):
     """Names of tensors, as ``session.run`` and ``get_tensor_by_name`` take them."""
     closed: FrozenSet[str]
     """Names that have ``close`` called on them, or are left as a context."""
+    says_precision: bool = False
+    """It may switch mixed precision on, or configure the NPU."""
+    on_npu: bool = False
+    """It may use the NPU's packages already."""
     suppresses: bool = False
     """It may have comments that suppress findings."""
 
@@ -88,6 +92,8 @@ class Scanner:
             imports=tuple(_imports(outline)),
             fetches=frozenset(name.decode("utf-8", "replace") for name in _fetched(text)),
             closed=frozenset(name.decode("utf-8", "replace") for name in _closed(text)),
+            says_precision=_shows(text, (signs.PRECISION, signs.NPU_CONFIGS)),
+            on_npu=text.shows(signs.ON_NPU),
             suppresses=suppresses,
         )
 

@@ -60,7 +60,7 @@ class TransientError(SourceError):
 class Source:
     """One file of a run: a script, a notebook, or what says how scripts are started.
 
-    ``given`` is the text where it does not come from a file.
+    ``given`` is its text, where it is known already or does not come from a file.
     """
 
     path: str
@@ -74,6 +74,13 @@ class Source:
                 return file.read()
         except OSError as error:
             raise unusable(self.path, error) from error
+
+    def with_text(self) -> "Source":
+        """The same with its text, if it can be read: a run is about one state of its files."""
+        try:
+            return Source(self.path, self.read())
+        except SourceError:
+            return self
 
 
 def stdin(data: bytes) -> Source:

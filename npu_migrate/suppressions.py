@@ -12,11 +12,12 @@ import difflib
 import io
 import re
 import tokenize
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Iterator, List, Sequence, Tuple
 
 from npu_migrate.findings import Finding
 from npu_migrate.rules import Rule, Rules, UnknownCode
+from npu_migrate.sources import decode
 
 _MARK = "npu-migrate"
 _SIGN = re.compile(rb"#[ \t]*(?i:npu[-_]?migrate)\b")
@@ -169,6 +170,12 @@ def _finding(path: str, comment: Suppression, rule: Rule, subject: str) -> Findi
 def are_in(data: bytes) -> bool:
     """Whether a file may hold such comments; others are never tokenised."""
     return _SIGN.search(data) is not None
+
+
+def of_script(path: str, data: bytes, everywhere: Tuple[str, ...]) -> Suppressions:
+    """What comments in a script suppress, and the configuration ``everywhere`` in it."""
+    comments = read(decode(data, path)) if are_in(data) else Suppressions()
+    return replace(comments, everywhere=everywhere)
 
 
 def read(text: str) -> Suppressions:

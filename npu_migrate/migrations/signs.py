@@ -194,6 +194,8 @@ LAST_HOOKS = signs(
     """
 )
 
+ON_NPU = signs("npu_bridge npu_migrate hccl npu_device")
+
 CONCERNED = (
     *OF_TRAINING,
     GPU_PINNING,

@@ -58,15 +58,21 @@ class Project:
     ) -> None:
         self._exports = dict(exports or {})
         self._modules = set(modules) | set(self._exports)
-        self._load = load
+        self.load = load
+        """Reads what a module of the run offers that is not known yet."""
         self.parameters: Dict[Tuple[str, str], Resolution] = {}
         """(function, parameter) -> what calls in the run hand over."""
+
+    def __getstate__(self) -> Dict[str, object]:
+        """What another process is given, which reads files itself."""
+        return {**self.__dict__, "load": None}
 
     def exports(self, module: str) -> Exports:
         """What a module of the run offers; read when it is first asked for."""
         known = self._exports.get(module)
         if known is None:
-            known = self._load(module) if self._load is not None else Exports({})
+            can_be_read = self.load is not None and module in self._modules
+            known = self.load(module) if can_be_read else Exports({})  # type: ignore[misc]
             self._exports[module] = known
         return known
 

@@ -1,0 +1,39 @@
+"""The first pass over the files of a run, the only one over most of them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Optional
+
+from npu_migrate.reader import Reader
+from npu_migrate.scan import Scan
+from npu_migrate.sources import Source, SourceError
+
+if TYPE_CHECKING:
+    from npu_migrate.facts import NameFacts
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """What the first look leaves of a file: what its text tells, or why it tells nothing."""
+
+    scan: Optional[Scan] = None
+    error: Optional[SourceError] = None
+    skipped: str = ""
+    names: "Optional[NameFacts]" = None
+    """Its names, where it may hold something to migrate and they could be read."""
+
+
+def first_look(missing_scaling: bool, reader: Reader, source: Source) -> FirstLook:
+    """Look at a file; ``missing_scaling`` says that loss scaling is to be added where it lacks."""
+    look = reader.look(source)
+    if look.scan is None or look.read is None:
+        return FirstLook(look.scan, look.error, look.skipped)
+    from npu_migrate.migrations.survey import Sought, name_facts  # few files need the migrations
+
+    index = look.read.index
+    training = frozenset((index.module,)) if look.scan.trains else frozenset()
+    try:
+        names = name_facts(index, look.read.text, Sought(training, missing_scaling=missing_scaling))
+    except RecursionError:
+        return FirstLook(look.scan)
+    reader.done_with(source, index)
+    return FirstLook(look.scan, names=names)
