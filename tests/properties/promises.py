@@ -137,8 +137,11 @@ def complaints(data: bytes) -> Set[Tuple[str, str]]:
             is_import = isinstance(message, messages.UnusedImport)
             if is_import and parameters & {"hvd", "horovod"} and "ops_adapter" in name:
                 continue  # the import says what the parameter is
+            # A local name that is read before it is bound is as undefined as any.
+            is_local = isinstance(message, messages.UndefinedLocal)
+            kind = messages.UndefinedName if is_local else type(message)
             if not is_import or name.startswith(OUR_IMPORTS):
-                found.add((type(message).__name__, bound))
+                found.add((kind.__name__, bound))
     return found
 
 

@@ -1,5 +1,7 @@
 """What a run reads and keeps of its files."""
 
+import pytest
+
 from npu_migrate import reader
 from npu_migrate.engine import migrate
 from npu_migrate.options import Options
@@ -9,28 +11,42 @@ from npu_migrate.sources import Source
 SCRIPT = b"import tensorflow as tf\n\nsession = tf.Session()\n"
 
 
-def test_no_index_is_made_at_the_first_look_that_is_not_kept(monkeypatch):
-    """Of a large run most would be made in vain, and stay in memory."""
+@pytest.mark.parametrize("room", [10**6, len(SCRIPT), 0])
+def test_what_is_not_kept_is_read_again(monkeypatch, room):
     sources = [Source(f"train_{number}.py", SCRIPT) for number in range(4)]
-    kept = migrate(sources, load(()), Options())
-    made = []
+    results = migrate(sources, load(()), Options())
+    assert all(result.is_changed for result in results)
+    monkeypatch.setattr(reader, "KEPT_BYTES", room)
+    assert migrate(sources, load(()), Options()) == results
 
-    class Counting(reader.Index):
-        def __init__(self, *arguments):
-            made.append(arguments[1])
-            super().__init__(*arguments)
 
-    monkeypatch.setattr(reader, "Index", Counting)
-    scan = reader.Reader.scan
+def test_several_processes_find_what_one_finds():
+    scripts = {
+        "models/__init__.py": b"from models.optimizer import scaled\n",
+        "models/optimizer.py": b"from tensorflow.contrib import mixed_precision as amp\n\n"
+        b"def scaled(opt):\n    manager = amp.FixedLossScaleManager(128)\n"
+        b"    return amp.LossScaleOptimizer(opt, manager)\n",
+        "train.py": b"import tensorflow as tf\nfrom models import scaled\n\n"
+        b"train = scaled(tf.train.AdamOptimizer(1e-4)).minimize(loss)\n",
+        "broken.py": b"print 'two'\n",
+        "other.py": b"x = 1\n",
+    }
+    sources = [Source(path, text) for path, text in scripts.items()]
+    results = migrate(sources, load(()), Options())
+    assert sum(result.is_changed for result in results) == 1
+    again = migrate(sources, load(()), Options(jobs=2))
+    assert list(map(_seen, again)) == list(map(_seen, results))
 
-    def first_look(self, source):
-        scanned = scan(self, source)
-        seen.append(len(made))
-        return scanned
 
-    monkeypatch.setattr(reader.Reader, "scan", first_look)
-    for room, expected in ((10**6, [1, 2, 3, 4]), (len(SCRIPT), [1, 1, 1, 1]), (0, [0, 0, 0, 0])):
-        monkeypatch.setattr(reader, "KEPT_BYTES", room)
-        made, seen = [], []
-        assert migrate(sources, load(()), Options()) == kept
-        assert seen == expected
+def _seen(result):
+    return (result.path, result.after, result.findings, result.program, str(result.error))
+
+
+def test_a_star_import_of_a_module_that_is_not_there():
+    """Such as one that a build generates: names may come from it, and it offers none."""
+    sources = [
+        Source("models/__init__.py", b""),
+        Source("models/a.py", b"from models.generated import *\n" + SCRIPT + b"train(made)\n"),
+    ]
+    results = migrate(sources, load(()), Options())
+    assert [result.is_changed for result in results] == [False, True]
