@@ -485,6 +485,8 @@ def _check_reports(request: Request, sources: "Sequence[Source]") -> None:
     wanted = {"--report": request.report, "--output-file": request.output_file}
     if request.write_baseline:
         wanted["--baseline"] = request.baseline
+    if not any(wanted.values()):
+        return
     taken = {os.path.realpath(s.path): "a file to migrate" for s in sources if s.given is None}
     for option, path in wanted.items():
         if path is None:
