@@ -56,7 +56,7 @@ class _Crew:
     """Processes that wait for work; files are dealt out so that all have as much to read."""
 
     def __init__(self, jobs: int, reader: Reader, sources: Sequence[Source]) -> None:
-        import multiprocessing  # half as long to load as all that a small run does
+        import multiprocessing  # which one process does without
 
         shares = _shares(jobs, sources)
         self._member_of = {
@@ -86,12 +86,12 @@ class _Crew:
     def _answers(self, members: Sequence[int]) -> Iterator[Any]:
         from multiprocessing.connection import wait
 
-        answers: Dict[int, Deque[Any]] = {id(pipe): deque() for pipe in self._pipes}
+        answers: Dict[Any, Deque[Any]] = {pipe: deque() for pipe in self._pipes}
         for member in members:
-            mine = answers[id(self._pipes[member])]
+            mine = answers[self._pipes[member]]
             while not mine:
                 for pipe in wait(self._pipes):
-                    answers[id(pipe)].append(_received(pipe))  # type: ignore[arg-type]
+                    answers[pipe].append(_received(pipe))  # type: ignore[arg-type]
             yield mine.popleft()
 
     def dismiss(self) -> None:
@@ -117,7 +117,7 @@ def _shares(jobs: int, sources: Sequence[Source]) -> List[List[Source]]:
     """The files of each process, the largest dealt out first."""
     shares: List[Tuple[int, int, List[Source]]] = [(0, member, []) for member in range(jobs)]
     for source in sorted(sources, key=lambda source: -len(source.given or b"")):
-        size, member, share = min(shares)[:3]
+        size, member, share = min(shares)
         share.append(source)
         shares[member] = (size + len(source.given or b"") + 1, member, share)
     return [share for _, _, share in shares]

@@ -1,8 +1,8 @@
 """Carries the rules out over the files of a run.
 
-A first look finds the files that may be concerned. Of these the names are read and linked, then
-what they do with optimizers and the global step, which needs those names; then each file is planned
-and rewritten by itself. Between the passes only facts remain of most files, not their trees, so
+A first look finds the files that may be concerned, and their names. These are linked, then what the
+files do with optimizers and the global step, which needs those names; then each file is planned and
+rewritten by itself. Between the passes only facts remain of most files, not their trees, so
 that a run over thousands of files needs little more memory than its largest one.
 """
 

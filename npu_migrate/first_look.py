@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Optional
 
 from npu_migrate.reader import Reader
 from npu_migrate.scan import Scan
+from npu_migrate.scripts import OtherLanguage
 from npu_migrate.sources import Source, SourceError
 
 if TYPE_CHECKING:
@@ -24,16 +25,20 @@ class FirstLook:
 
 def first_look(missing_scaling: bool, reader: Reader, source: Source) -> FirstLook:
     """Look at a file; ``missing_scaling`` says that loss scaling is to be added where it lacks."""
-    look = reader.look(source)
-    if look.scan is None or look.read is None:
-        return FirstLook(look.scan, look.error, look.skipped)
+    try:
+        scan, read = reader.look(source)
+    except OtherLanguage as reason:
+        return FirstLook(skipped=str(reason))
+    except SourceError as error:
+        return FirstLook(error=error)
+    if read is None:
+        return FirstLook(scan)
     from npu_migrate.migrations.survey import Sought, name_facts  # few files need the migrations
 
-    index = look.read.index
-    training = frozenset((index.module,)) if look.scan.trains else frozenset()
+    training = frozenset((read.index.module,)) if scan.trains else frozenset()
     try:
-        names = name_facts(index, look.read.text, Sought(training, missing_scaling=missing_scaling))
+        names = name_facts(read.index, read.text, Sought(training, missing_scaling=missing_scaling))
     except RecursionError:
-        return FirstLook(look.scan)
-    reader.done_with(source, index)
-    return FirstLook(look.scan, names=names)
+        return FirstLook(scan)
+    reader.done_with(source, read.index)
+    return FirstLook(scan, names=names)

@@ -53,9 +53,14 @@ def _searched(paths: Sequence[str]) -> List[str]:
     return [os.path.relpath(path) for path in searched]
 
 
+def is_top(folder: str) -> bool:
+    """Whether a folder is the top of a project."""
+    return any(os.path.exists(os.path.join(folder, name)) for name in _TOPS)
+
+
 def _top(folder: str) -> str:
     """The closest folder upwards that is the top of a project."""
-    while not any(os.path.exists(os.path.join(folder, name)) for name in _TOPS):
+    while not is_top(folder):
         above = os.path.dirname(folder)
         if above == folder:
             return ""

@@ -2,7 +2,7 @@
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Dict, Optional, Sequence
+from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple
 
 from npu_migrate.canonical import Canonical
 from npu_migrate.layout import Layout
@@ -12,7 +12,7 @@ from npu_migrate.names import Exports, Index, Resolution, exports
 from npu_migrate.outline import outline
 from npu_migrate.rules import Rules
 from npu_migrate.scan import Scan, Scanner
-from npu_migrate.scripts import OtherLanguage, Script, read_script
+from npu_migrate.scripts import Script, read_script
 from npu_migrate.sources import Source, SourceError, TransientError, parse
 from npu_migrate.suppressions import are_in
 
@@ -30,19 +30,6 @@ class ReadFile:
     script: Script
     index: Index
     text: Text
-
-
-@dataclass(frozen=True)
-class Look:
-    """The first look at a file: what its text tells, or why it tells nothing.
-
-    ``read`` is what was read, where the file may hold something to migrate.
-    """
-
-    scan: Optional[Scan] = None
-    error: Optional[SourceError] = None
-    skipped: str = ""
-    read: Optional[ReadFile] = None
 
 
 class Reader:
@@ -64,22 +51,20 @@ class Reader:
         """The qualified name that an import in a module of the run means."""
         return self._layout.resolve(self._sources[module].path, dotted, level)
 
-    def look(self, source: Source) -> Look:
-        """The first look at a file; whether it can be parsed is found here."""
+    def look(self, source: Source) -> Tuple[Scan, Optional[ReadFile]]:
+        """What the text of a file tells, and what was read if it may hold something to migrate.
+
+        Whether it can be parsed is found here: ``OtherLanguage``, ``SourceError``.
+        """
         try:
             script = read_script(source)
             tree = parse(script.python, source.path)
             seen = outline(tree)
             text = Text(seen.code(script.python))
             scan = self._scanner(text, seen, are_in(script.python))
-            read = self._keep(source, script, tree, text) if scan.concerned else None
-            return Look(scan, read=read)
-        except OtherLanguage as reason:
-            return Look(skipped=str(reason))
-        except SourceError as error:
-            return Look(error=error)
-        except RecursionError:
-            return Look(error=too_deep(source.path))
+            return scan, self._keep(source, script, tree, text) if scan.concerned else None
+        except RecursionError as error:
+            raise too_deep(source.path) from error
 
     def exports(self, module: str) -> Exports:
         """What a module of the run offers; nothing where it can't be read."""

@@ -40,8 +40,10 @@ def plan_file(context: Context, tabled: Table) -> Plan:
     training = TrainingOptimizers(context.index, context.run)
     optimizers = Optimizers(context.index, context.run.scaling_functions, training.to_scale)
     host = Host(context.index)
+    staying = []
     if context.run.trains(context.index.module):
-        _plan_training(context, optimizers, training, host)
+        staying = beyond_the_adapter(context.index, context.run)
+        _plan_training(context, optimizers, training, host, bool(staying))
     elif context.shows(signs.GPU_PINNING):
         GpuPinning(context).run(horovod_stays=False)
     if context.shows(signs.ESTIMATORS):
@@ -78,8 +80,7 @@ def plan_file(context: Context, tabled: Table) -> Plan:
     if context.shows(signs.XLA):
         xla.run(context)
     table.run(context, tabled)
-    if context.run.trains(context.index.module):
-        distribution.keep_uses(context)
+    distribution.keep_uses(context, staying)
     context.restore_spared()
     context.plan.edits += drop_unused(context)
     context.plan.edits += context.imports()
@@ -87,12 +88,15 @@ def plan_file(context: Context, tabled: Table) -> Plan:
 
 
 def _plan_training(
-    context: Context, optimizers: Optimizers, training: TrainingOptimizers, host: Host
+    context: Context,
+    optimizers: Optimizers,
+    training: TrainingOptimizers,
+    host: Host,
+    horovod_stays: bool,
 ) -> None:
     """Loss scaling, averaging over ranks and the global step, which depend on each other."""
     steps = Steps(context.index, optimizers)
     moves = StepMoves(context.index, optimizers, steps, context.run.fetches)
-    horovod_stays = bool(beyond_the_adapter(context.index, context.run))
     nesting = Nesting(context, optimizers, can_move=not horovod_stays)
     scaling = LossScaling(context, optimizers, nesting)
     scaling.run()

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Dict, Iterable, Iterator, List, Sequence, Tuple
 
 from npu_migrate.names.syntax import literal
+from npu_migrate.neighbours import is_top
 from npu_migrate.sources import is_inside
 
-_TOPS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-"""What the top folder of a project holds; imports are not looked for above."""
 _LIBRARIES = ("site-packages", "dist-packages")
 _CLIMB = 3
 """How many folders above its own a script is taken to import from."""
@@ -73,10 +72,11 @@ def _homes(folder: str) -> Iterator[str]:
 
 
 def _above(folder: str) -> Iterator[str]:
+    """The folders above one, up to the top of its project."""
     shared = {os.path.realpath(os.path.expanduser("~")), os.path.realpath(tempfile.gettempdir())}
     for _ in range(_CLIMB):
         is_package = os.path.exists(os.path.join(folder, "__init__.py"))
-        if any(os.path.exists(os.path.join(folder, name)) for name in _TOPS) and not is_package:
+        if is_top(folder) and not is_package:
             return
         folder = os.path.dirname(folder)
         if os.path.realpath(folder) in shared or folder == os.path.dirname(folder):

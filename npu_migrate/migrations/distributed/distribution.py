@@ -1,7 +1,7 @@
 """Horovod becomes HCCL behind the same API (NPU2xx)."""
 
 import ast
-from typing import List, Optional, Union
+from typing import List, Optional, Sequence, Union
 
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
@@ -97,12 +97,11 @@ def beyond_the_adapter(index: Index, run: RunFacts) -> List[ast.expr]:
     return found + [base for base in bases if index.resolve(base).names & horovods]
 
 
-def keep_uses(context: Context) -> None:
-    """Hold back what takes away a use by which a file stays on Horovod.
+def keep_uses(context: Context, uses: Sequence[ast.expr]) -> None:
+    """Hold back what takes away one of the uses by which a file stays on Horovod.
 
     Without that use a later run would migrate what this one leaves.
     """
-    uses = beyond_the_adapter(context.index, context.run)
     reason = "what would go with it keeps the program on Horovod"
     context.hold(uses, reason, "see to that use of Horovod first, and migrate again")
 
