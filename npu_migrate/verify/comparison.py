@@ -7,7 +7,7 @@ the original keeps from one run to the next.
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from npu_migrate.verify.quantities import QUANTITIES, Quantity, Ruler, Value
+from npu_migrate.verify.quantities import QUANTITIES, WEIGHT_CHANGE, Quantity, Ruler, Value
 from npu_migrate.verify.recording import Recording, Step
 
 _SPREAD = 4.0
@@ -15,18 +15,28 @@ _SPREAD = 4.0
 _NOT_REPEATABLE = 0.1
 """From this distance between its own two runs on, an original says nothing about a migration."""
 NEITHER = "neither training has one"
-"""Why a quantity that nobody misses is not compared."""
 WITHOUT = "the {} training has none"
-"""Why one that only the other training has is not."""
+ROUNDED = "it is told from rounding only where all else is the same"
+"""Why a quantity is not compared."""
+EXPECTED = (NEITHER, ROUNDED)
+"""Such reasons that nobody need be told of."""
 
 
 @dataclass(frozen=True)
 class Trainings:
-    """The recordings to compare, each by rank; `repeated` is the original once more."""
+    """The recordings to compare, each by rank.
+
+    Attributes:
+      original, migrated: both scripts.
+      repeated: the original once more.
+      shaken: the original from weights that are changed in their last bit, which shows how far
+        rounding carries; none where that is not in question.
+    """
 
     original: Tuple[Recording, ...]
     migrated: Tuple[Recording, ...]
     repeated: Tuple[Recording, ...] = ()
+    shaken: Tuple[Recording, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,11 +89,18 @@ class Compared:
 
 @dataclass(frozen=True)
 class LengthDifference:
-    """One training ended by itself, and the other went on."""
+    """One training ended by itself, and the other went on.
+
+    Attributes:
+      rank: where.
+      original, migrated: numbers of steps.
+      is_open: whether the migrated training was ended when it went on after the original's end.
+    """
 
     rank: int
     original: int
     migrated: int
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +115,7 @@ class Comparison:
       is_bitwise: whether all losses and weights are the same to the last bit.
       is_repeatable_bitwise: the same of the original's own two runs; None if it ran once.
       skipped: steps that were skipped on some rank, in the original and in the migrated training.
+      gathering: steps in which no update was due, but gradients were gathered for a later one.
     """
 
     steps: int
@@ -107,6 +125,7 @@ class Comparison:
     is_bitwise: bool = False
     is_repeatable_bitwise: Optional[bool] = None
     skipped: Tuple[Tuple[int, ...], Tuple[int, ...]] = ((), ())
+    gathering: Tuple[int, ...] = ()
 
     @property
     def first(self) -> Optional[Difference]:
@@ -137,15 +156,24 @@ def compare(trainings: Trainings, rtol: Optional[float] = None) -> Comparison:
     """
     pairs = _pairs(trainings.original, trainings.migrated)
     again = _pairs(trainings.original, trainings.repeated)
+    shaken = _pairs(trainings.original, trainings.shaken) or again
+    gathering = _gathering(trainings.original)
     lengths = [sum(pair[0] == r.rank for pair in pairs) for r in trainings.original]
     return Comparison(
         steps=min(lengths, default=0),
         ranks=len(trainings.original),
-        quantities=tuple(_compared(q, rtol, pairs, again, trainings) for q in QUANTITIES),
+        quantities=tuple(
+            _compared(q, rtol, pairs, shaken if q == WEIGHT_CHANGE else again, trainings)
+            for q in QUANTITIES
+        ),
         length=_length(trainings),
         is_bitwise=_is_bitwise(pairs),
         is_repeatable_bitwise=_is_bitwise(again) if trainings.repeated else None,
-        skipped=(_skipped(trainings.original), _skipped(trainings.migrated)),
+        skipped=(
+            _skipped(trainings.original, gathering),
+            _skipped(trainings.migrated, gathering),
+        ),
+        gathering=gathering,
     )
 
 
@@ -215,11 +243,15 @@ def _left_out(quantity: Quantity, trainings: Trainings) -> str:
     """Why a quantity can't be compared at all, or nothing."""
     sides = {"original": trainings.original, "migrated": trainings.migrated}
     missing = [name for name, recordings in sides.items() if not _has_value(quantity, recordings)]
-    if not missing:
-        return ""
     if len(missing) == 2:
         return NEITHER
-    return WITHOUT.format(missing[0])
+    if quantity == WEIGHT_CHANGE and not _tells_rounding(trainings):
+        return ROUNDED
+    return WITHOUT.format(missing[0]) if missing else ""
+
+
+def _tells_rounding(trainings: Trainings) -> bool:
+    return bool(trainings.shaken) or _is_bitwise(_pairs(trainings.original, trainings.migrated))
 
 
 def _has_value(quantity: Quantity, recordings: Sequence[Recording]) -> bool:
@@ -234,7 +266,8 @@ def _length(trainings: Trainings) -> Optional[LengthDifference]:
             continue
         counts = len(original.steps), len(migrated.steps)
         if counts[0] != counts[1]:
-            return LengthDifference(original.rank, *counts)
+            is_open = (original.end, migrated.end) == ("finished", "stopped")
+            return LengthDifference(original.rank, *counts, is_open)
     return None
 
 
@@ -246,5 +279,12 @@ def _is_bitwise(pairs: Sequence[_Pair]) -> bool:
     )
 
 
-def _skipped(recordings: Sequence[Recording]) -> Tuple[int, ...]:
-    return tuple(sorted({s.number for r in recordings for s in r.steps if not s.applied}))
+def _gathering(recordings: Sequence[Recording]) -> Tuple[int, ...]:
+    steps = [step for recording in recordings for step in recording.steps]
+    due = {step.number for step in steps if step.is_due or step.applied}
+    return tuple(sorted({step.number for step in steps} - due))
+
+
+def _skipped(recordings: Sequence[Recording], gathering: Sequence[int]) -> Tuple[int, ...]:
+    numbers = {s.number for r in recordings for s in r.steps if not s.applied}
+    return tuple(sorted(numbers.difference(gathering)))

@@ -6,16 +6,23 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 
 from npu_migrate.findings import Finding
 from npu_migrate.verify.audits import faults
-from npu_migrate.verify.comparison import NEITHER, WITHOUT, Compared, Comparison, Trainings, compare
+from npu_migrate.verify.comparison import (
+    EXPECTED,
+    WITHOUT,
+    Compared,
+    Comparison,
+    Trainings,
+    compare,
+)
 from npu_migrate.verify.experiment import Experiment
 from npu_migrate.verify.known import known_differences
 from npu_migrate.verify.migration import NOTHING_KNOWN, Migration
 from npu_migrate.verify.outcome import FailureKind, Outcome
 from npu_migrate.verify.overflows import Overflows
-from npu_migrate.verify.quantities import GLOBAL_STEP, LEARNING_RATE, LOSS_SCALE
+from npu_migrate.verify.quantities import GLOBAL_STEP, LEARNING_RATE, LOSS_SCALE, WEIGHT_CHANGE
 from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.verdict import Answer, Failed, Verdict
-from npu_migrate.verify.words import paragraph
+from npu_migrate.verify.words import distance, paragraph
 
 _MOST_DEPARTURES = 8
 """A script with more departures from what npu-migrate writes was migrated by hand."""
@@ -39,11 +46,7 @@ def judge(
       rtol: tolerance for loss, gradient norm and weights.
       overflows: the steps that were made to overflow.
     """
-    trainings = Trainings(
-        experiment.original.recordings,
-        experiment.migrated.recordings,
-        experiment.repeated.recordings,
-    )
+    trainings = experiment.trainings
     comparison = compare(trainings, rtol)
     known = known_differences(comparison, trainings)
     found = faults(trainings)
@@ -158,6 +161,21 @@ def _near(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
     if comparison.first is not None or not trainings.repeated:
         return
     apart = _first_apart(trainings.original, trainings.migrated)
+    changed = comparison.of(WEIGHT_CHANGE)
+    if apart is not None and trainings.shaken and changed.values:
+        yield (
+            f"The weights of the migrated training are other ones from step {apart} on, as "
+            f"rounding makes them: beyond it their change is {distance(changed.largest)} apart, "
+            f"and "
+            f"{distance(changed.spread)} where the original starts from weights that are changed "
+            "in their last bit."
+        )
+        if changed.repeatable_until is not None:
+            yield (
+                "Rounding alone makes other changes of the weights from step "
+                f"{changed.repeatable_until + 1} on, so these are not compared from there."
+            )
+        return
     if apart is not None and _first_apart(trainings.original, trainings.repeated) is None:
         yield (
             "The original repeats itself to the last bit, but the weights of the migrated training "
@@ -207,6 +225,8 @@ def _deadly(overflows: Overflows, experiment: Experiment) -> Iterator[str]:
 
 
 def _caution(compared: Compared) -> Iterator[str]:
+    if compared.quantity == WEIGHT_CHANGE:
+        return
     title, until = compared.quantity.title, compared.repeatable_until
     if until is not None:
         yield (
@@ -218,7 +238,7 @@ def _caution(compared: Compared) -> Iterator[str]:
             f"Two runs of the original are up to {compared.spread:.1e} apart in the {title}, so no "
             "more is demanded of the migrated training."
         )
-    if compared.left_out and compared.left_out != NEITHER:
+    if compared.left_out and compared.left_out not in EXPECTED:
         yield f"The {title} is not compared: {compared.left_out}."
     elif compared.left_out and compared.quantity == LEARNING_RATE:
         yield (

@@ -12,8 +12,10 @@ from npu_migrate.verify.quantities import (
     APPLIED,
     GLOBAL_STEP,
     GRADIENT_NORM,
+    LEARNING_RATE,
     LOSS,
     LOSS_SCALE,
+    WEIGHT_CHANGE,
     WEIGHTS,
 )
 from npu_migrate.verify.recording import Fact, Recording, Step
@@ -45,7 +47,7 @@ class _Kind:
     title: str
     explanation: str
     codes: Tuple[str, ...]
-    explains: Callable[[Difference, Trainings], bool]
+    explains: Callable[[Difference, Trainings, Comparison], bool]
 
 
 def known_differences(comparison: Comparison, trainings: Trainings) -> Tuple[KnownDifference, ...]:
@@ -56,7 +58,7 @@ def known_differences(comparison: Comparison, trainings: Trainings) -> Tuple[Kno
             kind.title,
             _with_detail(kind.explanation, fact),
             kind.codes,
-            first is not None and kind.explains(first, trainings),
+            first is not None and kind.explains(first, trainings, comparison),
         )
         for kind in _KINDS
         for fact in [_gone(kind.fact, trainings)]
@@ -79,7 +81,7 @@ def _with_detail(explanation: str, fact: Fact) -> str:
     return f"{explanation} Seen: {fact.detail}." if fact.detail else explanation
 
 
-def _applied_an_overflow(first: Difference, trainings: Trainings) -> bool:
+def _applied_an_overflow(first: Difference, trainings: Trainings, _: Comparison) -> bool:
     """The original applied an update that overflowed, and the migrated training did not."""
     before, after = _steps(first, trainings.original), _steps(first, trainings.migrated)
     if before is None or after is None or not before.applied or after.applied:
@@ -93,23 +95,52 @@ def _steps(difference: Difference, recordings: Sequence[Recording]) -> Optional[
     return next((step for step in steps if step.number == difference.step), None)
 
 
-def _by_dense_gradients(first: Difference, trainings: Trainings) -> bool:
+def _by_dense_gradients(first: Difference, trainings: Trainings, _: Comparison) -> bool:
     """Dense gradients show in the weights of the first update at the earliest."""
     later = first.quantity == LOSS and first.step > 1
-    return later or first.quantity in (WEIGHTS, GRADIENT_NORM)
+    return later or first.quantity in (WEIGHTS, WEIGHT_CHANGE, GRADIENT_NORM)
 
 
-def _by_compression(first: Difference, trainings: Trainings) -> bool:
+def _by_compression(first: Difference, trainings: Trainings, comparison: Comparison) -> bool:
     """float16 rounds gradients on their way, and overflows sooner than float32."""
     if len(trainings.original) < 2:
         return False
     if first.quantity in (APPLIED, GLOBAL_STEP, LOSS_SCALE):
         before, after = _steps(first, trainings.original), _steps(first, trainings.migrated)
         return before is not None and after is not None and after.applied and not before.applied
-    return _by_dense_gradients(first, trainings) and first.apart < _COMPRESSED
+    return _by_dense_gradients(first, trainings, comparison) and first.apart < _COMPRESSED
+
+
+def _by_training_together(first: Difference, trainings: Trainings, comparison: Comparison) -> bool:
+    """Averaged gradients change no state of a rank, unless an overflow of another does."""
+    overflow = _first_overflow_of_some(trainings)
+    for quantity in (APPLIED, GLOBAL_STEP, LEARNING_RATE, LOSS_SCALE):
+        found = comparison.of(quantity).first
+        if found is not None and (overflow is None or found.step < overflow):
+            return False
+    is_first_loss = first.quantity == LOSS and first.step == 1
+    return not is_first_loss or first.rank > 0
+
+
+def _first_overflow_of_some(trainings: Trainings) -> Optional[int]:
+    """The first step that not all ranks of the original apply, which are alike else."""
+    for steps in zip(*(recording.steps for recording in trainings.original)):
+        if len({step.applied for step in steps}) > 1:
+            return int(steps[0].number)
+    return None
 
 
 _KINDS = (
+    _Kind(
+        "ranks_apart",
+        "Processes that trained apart now train together",
+        "Each process of the original trains for itself, as it is not written for several. The "
+        "migrated script averages the gradients over all devices that train, so that it can be "
+        "started on several, and overflow is judged by all of them. With one process both train "
+        "alone: leave out -np to compare all else.",
+        ("NPU201", "NPU103", "NPU107"),
+        _by_training_together,
+    ),
     _Kind(
         "fixed_loss_scale",
         "A fixed loss scale became stricter",

@@ -21,6 +21,7 @@ from npu_migrate.verify.quantities import (
     LEARNING_RATE,
     LOSS,
     LOSS_SCALE,
+    WEIGHT_CHANGE,
     WEIGHTS,
     Quantity,
 )
@@ -36,6 +37,7 @@ _CONCERNED: Dict[Quantity, Tuple[str, ...]] = {
     LEARNING_RATE: (_STEP, "NPU202"),
     LOSS_SCALE: ("NPU101", "NPU102", "NPU104", "NPU105", "NPU106", "NPU107", "NPU110", _SCALING),
     WEIGHTS: (_SCALING, _DISTRIBUTION, _STEP),
+    WEIGHT_CHANGE: (_SCALING, _DISTRIBUTION, _STEP),
 }
 """Quantity -> starts of the codes of rules that may change it, the likeliest first."""
 

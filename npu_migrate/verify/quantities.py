@@ -8,6 +8,8 @@ from npu_migrate.verify.recording import Step
 
 Value = Union[bool, int, float, None]
 
+_HALF_BIT = 2.0**-24
+"""What rounding to float32 may add to a weight, as a share of it."""
 _NEGLIGIBLE = 1e-3
 """Below this share of the largest value so far, a value is measured against that one."""
 
@@ -46,6 +48,7 @@ GLOBAL_STEP = Quantity("global_step", "global step", 0)
 LEARNING_RATE = Quantity("learning_rate", "learning rate", 1e-6, needs_update=True)
 LOSS_SCALE = Quantity("loss_scale", "loss scale", 1e-6)
 WEIGHTS = Quantity("weights_norm", "weights", 1e-5, is_chosen=True)
+WEIGHT_CHANGE = Quantity("change_norm", "weight change", 1e-4, is_chosen=True, needs_update=True)
 
 QUANTITIES: Tuple[Quantity, ...] = (
     LOSS,
@@ -55,6 +58,7 @@ QUANTITIES: Tuple[Quantity, ...] = (
     LEARNING_RATE,
     LOSS_SCALE,
     WEIGHTS,
+    WEIGHT_CHANGE,
 )
 """Causes before effects: of what differs first in one step, the first of these is to be named."""
 
@@ -87,14 +91,23 @@ class Ruler:
             return None
         if self._quantity.is_exact:
             return 0.0 if first == second else math.inf
-        return self._relative(float(first), float(second), rank)
+        between = _between(one, other) if self._quantity == WEIGHT_CHANGE else None
+        return self._relative(float(first), float(second), between, rank)
 
-    def _relative(self, first: float, second: float, rank: int) -> float:
+    def _relative(self, first: float, second: float, between: Optional[float], rank: int) -> float:
         if math.isfinite(first):
             self._largest[rank] = max(self._largest.get(rank, 0.0), abs(first))
-        if first == second or (math.isnan(first) and math.isnan(second)):
+        if between is None and (first == second or (math.isnan(first) and math.isnan(second))):
             return 0.0
         if not (math.isfinite(first) and math.isfinite(second)):
             return math.inf
         floor = self._largest.get(rank, 0.0) * _NEGLIGIBLE
-        return abs(first - second) / max(abs(first), abs(second), floor)
+        apart = abs(first - second) if between is None else between
+        return apart / max(abs(first), abs(second), floor) if apart else 0.0
+
+
+def _between(one: Step, other: Step) -> float:
+    """How far the changes of the weights are apart beyond the rounding of the weights."""
+    squares = ((a - b) ** 2 for a, b in zip(one.change_parts, other.change_parts))
+    rounding = _HALF_BIT * max(one.weights_norm, other.weights_norm)
+    return max(0.0, math.sqrt(sum(squares)) - rounding)

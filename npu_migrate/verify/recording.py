@@ -21,11 +21,17 @@ class Step:
       loss_scale: after the run; None without loss scaling.
       learning_rate: that the innermost optimizer used in the run; None if it has none.
       applied: whether trainable variables or the optimizer's slots changed.
+      is_due: whether the run was to apply an update, which an overflow may have prevented; not
+        where it only gathers gradients for a later one.
       gradient_norm: global norm of the gradients that the innermost optimizer got, unscaled and,
         with several ranks, averaged; None if not to be had. In a step that overflowed it can be
         anything: an NPU that saturates hands on large finite numbers.
       weights_norm: global norm of the trainable variables after the run.
       weights_checksum: of their bytes, sorted by name.
+      change_norm: global norm of what the run added to them; None if it is not a number, or where
+        they had no values before.
+      change_parts: a few numbers, linear in what was added, whose norm is about that of it; so the
+        difference of two runs is about as large as that of their parts.
     """
 
     number: int
@@ -37,6 +43,9 @@ class Step:
     gradient_norm: Optional[float]
     weights_norm: float
     weights_checksum: str
+    is_due: bool = True
+    change_norm: Optional[float] = None
+    change_parts: Tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,9 @@ def read_recording(lines: Iterable[str]) -> Recording:
     )
 
 
+_NOT_FINITE = ("inf", "-inf", "nan")
+
+
 def _written(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
@@ -128,7 +140,7 @@ def _written(value: Any) -> Any:
 
 def _step(entry: Mapping[str, Any]) -> Step:
     values: Dict[str, Any] = {
-        name: float(value) if value in ("inf", "-inf", "nan") else value
-        for name, value in entry.items()
+        name: float(value) if value in _NOT_FINITE else value for name, value in entry.items()
     }
+    values["change_parts"] = tuple(values.get("change_parts", ()))
     return Step(**values)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Deque, Dict, List, Mapping, Optional, Tuple
 
 from npu_migrate.launch.horovod_job import launcher_command, line_handler
@@ -22,8 +22,10 @@ _RECORDER = "npu_migrate.verify.recorder.process"
 _TAIL = 40
 _LONGEST_LINE = 500
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
+_LONGEST_ENTRY = 4096
 _LAUNCHER = -1
 _END = '"kind": "end"'
+_NUMBER = re.compile(r'"kind": "step", "number": (\d+)')
 #: Seconds that a script gets to be gone after its last rank said that it had ended.
 _FAREWELL = 5.0
 
@@ -86,10 +88,16 @@ class RunningTrial:
         self._sizes: Tuple[int, ...] = ()
         self._moved = time.monotonic()
         self._ended: Optional[float] = None
+        self._most: Optional[int] = None
+        self._is_outrun = False
         self._failure: Optional[RunFailure] = None
         on_output, on_error = self._handlers()
         variables = {**trial.environment, MARK: self._mark}
         self._process = start(trial._command, variables, on_output, on_error, trial.folder)
+
+    def limit(self, steps: int) -> None:
+        """Has the run be over once all ranks went on after so many steps."""
+        self._most = steps
 
     def poll(self) -> bool:
         """Whether the run is over; to be asked now and then."""
@@ -101,6 +109,9 @@ class RunningTrial:
         if self._ended is None and all(_has_ended(path) for path in self._paths()):
             self._ended = now
         if code is not None or self._first.is_overdue():
+            return True
+        if self._most is not None and all(map(self._is_beyond, self._paths())):
+            self._is_outrun = True
             return True
         if self._ended is not None:
             return all(self._is_stopped()) or now - self._ended > _FAREWELL
@@ -115,6 +126,8 @@ class RunningTrial:
         end_all(self._process, self._mark)
         self._read_to_the_end()
         recordings = tuple(_read(path) for path in self._paths())
+        if self._is_outrun:
+            recordings = tuple(replace(one, end=one.end or "stopped") for one in recordings)
         failure = self._failure or self._failed(code, recordings)
         ranks = range(self._trial.processes)
         return Outcome(recordings, tuple(tuple(self._tails[rank]) for rank in ranks), failure)
@@ -148,6 +161,10 @@ class RunningTrial:
 
     def _is_stopped(self) -> List[bool]:
         return ['"stopped"' in _last_line(path) for path in self._paths()]
+
+    def _is_beyond(self, path: str) -> bool:
+        number = _NUMBER.search(_last_line(path))
+        return number is not None and int(number.group(1)) > (self._most or 0)
 
     def _hung(self) -> RunFailure:
         silent = [rank for rank, path in enumerate(self._paths()) if not _has_ended(path)]
@@ -216,5 +233,5 @@ def _last_line(path: str) -> str:
     if not os.path.exists(path):
         return ""
     with open(path, "rb") as file:
-        file.seek(max(0, os.path.getsize(path) - 200))
+        file.seek(max(0, os.path.getsize(path) - _LONGEST_ENTRY))
         return file.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]

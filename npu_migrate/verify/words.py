@@ -3,8 +3,8 @@
 import math
 from typing import Dict, Iterator, List, Optional, Sequence
 
-from npu_migrate.verify.comparison import Comparison, Difference
-from npu_migrate.verify.quantities import APPLIED, WEIGHTS, Quantity, Value
+from npu_migrate.verify.comparison import Comparison, Difference, LengthDifference
+from npu_migrate.verify.quantities import APPLIED, WEIGHT_CHANGE, WEIGHTS, Quantity, Value
 from npu_migrate.verify.verdict import Answer, Failed, Verdict
 
 
@@ -17,6 +17,7 @@ def _same(verdict: Verdict) -> Iterator[str]:
     yield f"The migrated training is the same as the original: {_extent(verdict.comparison)}"
     yield from _agreement(verdict.comparison)
     yield from _skipped(verdict.comparison)
+    yield from _gathering(verdict.comparison)
 
 
 def _different(verdict: Verdict) -> Iterator[str]:
@@ -35,6 +36,15 @@ def _different(verdict: Verdict) -> Iterator[str]:
             yield f"In the same step {_listed(others)} {_differ(others)} too."
         if first.step > 1:
             yield f"{_steps(first.step - 1).capitalize()} before it {_is(first.step - 1)} the same."
+        if first.quantity == WEIGHT_CHANGE:
+            yield (
+                "All else is alike, but rounding does not explain it: weights of the original that "
+                f"are changed in their last bit go on {distance(first.allowed / 4)} apart at most."
+            )
+        if comparison.length is not None and comparison.length.is_open:
+            yield _went_on(comparison.length)
+    elif comparison.length is not None and comparison.length.is_open:
+        yield f"{_went_on(comparison.length)} In the steps that both have they are the same."
     elif comparison.length is not None:
         length = comparison.length
         yield (
@@ -44,6 +54,13 @@ def _different(verdict: Verdict) -> Iterator[str]:
     for fault in verdict.faults_of_migration:
         yield f"{fault.title}: {fault.detail}."
     yield from _failures(verdict.failures)
+
+
+def _went_on(length: LengthDifference) -> str:
+    return (
+        f"The original ends after {_steps(length.original)}, the migrated training goes on and was "
+        "ended."
+    )
 
 
 def _known(verdict: Verdict) -> Iterator[str]:
@@ -129,6 +146,15 @@ def _skipped(comparison: Comparison) -> Iterator[str]:
         yield f"{noun} {_ranges(original)} {verb} skipped in both."
 
 
+def _gathering(comparison: Comparison) -> Iterator[str]:
+    gathering = len(comparison.gathering)
+    if gathering:
+        yield (
+            f"{comparison.steps - gathering} of the steps were to update the weights, the other "
+            f"{gathering} gather gradients for them."
+        )
+
+
 def _place(difference: Difference, comparison: Comparison) -> str:
     rank = f" on rank {difference.rank}" if comparison.ranks > 1 else ""
     return f"at step {difference.step}{rank} in {_noun(difference.quantity)}"
@@ -139,6 +165,8 @@ def _noun(quantity: Quantity) -> str:
         return "whether the update was applied"
     if quantity == WEIGHTS:
         return "the norm of the weights"
+    if quantity == WEIGHT_CHANGE:
+        return "how the weights change"
     return f"the {quantity.title}"
 
 
@@ -165,7 +193,7 @@ def value_text(quantity: Quantity, value: Value, digits: int = 6) -> str:
     if value is None:
         return "none"
     if quantity == APPLIED:
-        return "applied" if value else "skipped"
+        return "applied" if value else "not applied"
     number = f"{value:.{digits}g}" if isinstance(value, float) else str(value)
     return number
 

@@ -15,6 +15,7 @@ def step(number, **values):
     """A step of the training, with other values where they are given."""
     loss = 6.0 / number
     found = Step(number, loss, number, 1024.0, 0.1 / number, True, 2.0 / number, 30.0 + loss, "")
+    found = replace(found, change_norm=1e-3, change_parts=(6e-4, 8e-4))
     return _signed(replace(found, **values))
 
 
@@ -38,8 +39,8 @@ def outcome(*recordings, **more):
     return Outcome(recordings, **more)
 
 
-def experiment(original=None, migrated=None, repeated=None):
+def experiment(original=None, migrated=None, repeated=None, **more):
     """The outcomes of a plain training, where no other is given."""
     plain = outcome(recording())
     original = original or plain
-    return Experiment(original, repeated or original, migrated or original)
+    return Experiment(original, repeated or original, migrated or original, **more)

@@ -144,3 +144,17 @@ def test_gathering_gradients_is_not_applying_them(recorded):
     accumulated = recorded["accumulated"]
     assert [step.applied for step in accumulated] == [False, True, False, True]
     assert [step.global_step for step in accumulated] == [0, 1, 1, 2]
+    assert [step.is_due for step in accumulated] == [False, True, False, True]
+
+
+def test_a_skipped_update_was_due(recorded):
+    assert all(step.is_due for step in recorded["loop"])
+
+
+def test_changes_of_the_weights_are_noted(recorded):
+    changes = [step.change_norm for step in recorded["step_outside"]]
+    assert changes[:2] == pytest.approx([1.0, 1 / 4])
+    for step in (*recorded["estimator"], *recorded["keras"]):
+        size = sum(part**2 for part in step.change_parts) ** 0.5
+        assert size == pytest.approx(step.change_norm, rel=0.8) and size > 0
+    assert recorded["loop"][1].change_norm == 0

@@ -19,7 +19,14 @@ from npu_migrate.verify.judgement import judge
 from npu_migrate.verify.migration import read_migration
 from npu_migrate.verify.outcome import FailureKind
 from npu_migrate.verify.overflows import Overflows
-from npu_migrate.verify.quantities import APPLIED, GLOBAL_STEP, LOSS, LOSS_SCALE, WEIGHTS
+from npu_migrate.verify.quantities import (
+    APPLIED,
+    GLOBAL_STEP,
+    LOSS,
+    LOSS_SCALE,
+    WEIGHT_CHANGE,
+    WEIGHTS,
+)
 from npu_migrate.verify.verdict import Answer
 
 BERT = pathlib.Path(__file__).parents[2] / "samples" / "bert"
@@ -222,6 +229,33 @@ def test_scaler_that_keras_does_not_initialise(tmp_path):
     assert verdict.answer is Answer.UNKNOWN
     assert "The run of the migrated script" in verdict.paragraph
     assert "uninitialized value" in verdict.paragraph
+
+
+@pytest.mark.parametrize("name", ["decay dropped", "other epsilon"])
+def test_other_update_rules_are_found_at_a_small_learning_rate(tmp_path, name):
+    verdict = verify(tmp_path, PAIRS[name], overflows=Overflows())
+    first = verdict.comparison.first
+    assert verdict.answer is Answer.DIFFERENT
+    assert (first.quantity, first.step <= 2) == (WEIGHT_CHANGE, True)
+
+
+def test_rounding_is_no_other_update_rule(tmp_path):
+    verdict = verify(tmp_path, PAIRS["other rounding"], overflows=Overflows())
+    assert verdict.answer is Answer.SAME and not verdict.comparison.is_bitwise
+    assert any("as rounding makes them" in caution for caution in verdict.cautions)
+
+
+@needs_horovod
+def test_script_for_one_process_that_is_started_in_two(tmp_path, monkeypatch, capsys):
+    script = pathlib.Path(PAIRS["scale mapped by defaults"].write(tmp_path)[0])
+    script.write_text(script.read_text().replace("horovod", "nothing"))
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["-np", "2", "--migrate", script.name, "--inject-overflow", "3@1"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.startswith(
+        "DIFFERENT, AS IS KNOWN The trainings differ, first at step 1 on rank"
+    )
+    assert "processes that trained apart now train together" in printed
 
 
 def test_script_that_fails(tmp_path):

@@ -6,6 +6,7 @@ import socket
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -29,8 +30,8 @@ def fake(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", PATH)
 
 
-def write(folder, script):
-    path = folder / "train.py"
+def write(folder, script, name="train.py"):
+    path = folder / name
     imports = "import os, sys, time\nfrom fake_recorder import journal, step\n"
     path.write_text(imports + textwrap.dedent(script))
     return str(path)
@@ -174,6 +175,7 @@ def test_forked_processes_write_no_steps(run):
 
 @pytest.fixture
 def request_for(tmp_path, monkeypatch):
+    """A function that makes the request to run a script, as the original and as migrated."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
@@ -182,6 +184,15 @@ def request_for(tmp_path, monkeypatch):
         return Request(program, program, timeout=30.0)
 
     return request_for
+
+
+def test_a_migrated_script_that_goes_on_for_ever_is_ended(request_for, tmp_path):
+    endless = write(tmp_path, "while True:\n    step()\n    time.sleep(0.01)", "endless.py")
+    request = replace(request_for("step()\nstep()"), migrated=Program(endless))
+    done = run_experiment(request)
+    assert [one.failure for one in (done.original, done.repeated, done.migrated)] == [None] * 3
+    (recording,) = done.migrated.recordings
+    assert len(recording.steps) > 2 and recording.end == "stopped"
 
 
 def test_each_run_has_its_own_copy_of_what_is_there(request_for, tmp_path):

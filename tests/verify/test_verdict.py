@@ -13,6 +13,7 @@ from npu_migrate.verify.quantities import (
     LEARNING_RATE,
     LOSS,
     LOSS_SCALE,
+    WEIGHT_CHANGE,
     WEIGHTS,
 )
 from npu_migrate.verify.verdict import Answer
@@ -111,7 +112,7 @@ def test_rank_is_named():
     found = judge(experiment(outcome(*ranks), outcome(*drifted)))
     assert (first(found).rank, first(found).step) == (1, 4)
     assert "at step 4 on rank 1 in whether the update was applied" in found.paragraph
-    assert "applied in the original, skipped in the migrated training" in found.paragraph
+    assert "applied in the original, not applied in the migrated training" in found.paragraph
 
 
 @pytest.mark.parametrize("rtol, answer", [(None, Answer.DIFFERENT), (1e-2, Answer.SAME)])
@@ -141,6 +142,53 @@ def test_learning_rate_that_is_not_found_is_told():
     found = verdict(recording(**none), recording(**none))
     (caution,) = found.cautions
     assert found.answer is Answer.SAME and "under a usual name" in caution
+
+
+def near(change_parts=(6e-4, 8e-4), shaken_parts=None):
+    """A migrated training whose weights come close, and an original that was shaken."""
+    other = {"weights_checksum": "another", "change_parts": change_parts}
+    changed = {"weights_checksum": "shaken", "change_parts": shaken_parts}
+    shaken = outcome(recording(at4=changed)) if shaken_parts else outcome()
+    return judge(experiment(migrated=outcome(recording(at4=other)), shaken=shaken))
+
+
+def test_weights_that_change_otherwise_than_rounding_explains():
+    found = near((6.1e-4, 8e-4), shaken_parts=(6.02e-4, 8e-4))
+    assert found.answer is Answer.DIFFERENT
+    assert (first(found).step, first(found).quantity) == (4, WEIGHT_CHANGE)
+    assert "at step 4 in how the weights change" in found.paragraph
+    assert "rounding does not explain it" in found.paragraph
+
+
+def test_weights_that_change_as_rounding_makes_them():
+    found = near((6.1e-4, 8e-4), shaken_parts=(6.1e-4, 8.1e-4))
+    assert found.answer is Answer.SAME
+    assert any("from step 4 on, as rounding makes them" in each for each in found.cautions)
+
+
+def test_direction_of_a_change_counts():
+    assert near((8e-4, 6e-4), shaken_parts=(6.02e-4, 8e-4)).answer is Answer.DIFFERENT
+
+
+def test_one_goes_on_for_ever_when_the_original_has_ended():
+    found = verdict(recording(steps=57, end="stopped", at3={"applied": False}))
+    assert found.answer is Answer.DIFFERENT and first(found).quantity == APPLIED
+    assert "ends after 10 steps, the migrated training goes on and was ended" in found.paragraph
+    found = verdict(recording(steps=57, end="stopped"))
+    assert found.answer is Answer.DIFFERENT
+    assert "In the steps that both have they are the same" in found.paragraph
+
+
+# Steps that gather gradients
+
+
+def test_steps_that_gather_gradients_are_not_skipped():
+    gathers = {"applied": False, "is_due": False}
+    steps = {f"at{number}": gathers for number in (1, 2, 4, 5, 7, 8, 10)}
+    made = recording(**steps, at6={"applied": False})
+    found = verdict(made, made)
+    assert "Step 6 was skipped in both" in found.paragraph
+    assert "3 of the steps were to update the weights, the other 7 gather" in found.paragraph
 
 
 # An original that does not agree with itself
@@ -226,7 +274,40 @@ def test_no_steps():
     assert judge(experiment(outcome(recording(steps=0)))).answer is Answer.UNKNOWN
 
 
+@pytest.mark.parametrize("kind", [FailureKind.HUNG, FailureKind.CRASHED])
+def test_failure_hides_no_difference_before_it(kind):
+    failure = RunFailure(kind, "migrated: no step for 60 seconds; it was ended", 0)
+    hung = outcome(recording(steps=4, end=None, at2={"loss_scale": 512.0}), failure=failure)
+    found = judge(experiment(migrated=hung))
+    assert found.answer is Answer.DIFFERENT and found.answer.exit_code == 1
+    assert first(found).quantity == LOSS_SCALE
+    assert "no step for 60 seconds; it was ended." in found.paragraph
+
+
 # Known differences
+
+
+def apart(**changed):
+    """A verdict on processes that trained apart, and now average their gradients."""
+    ranks = [recording(rank, 2, facts=("ranks_apart",)) for rank in (0, 1)]
+    averaged = {"gradient_norm": 1.5, "weights_norm": 35.5}
+    together = [recording(rank, 2, at1={**averaged, **changed}) for rank in (0, 1)]
+    return judge(experiment(outcome(*ranks), outcome(*together)))
+
+
+def test_processes_that_now_train_together():
+    found = apart()
+    assert found.answer is Answer.KNOWN
+    assert "processes that trained apart now train together" in found.paragraph
+    assert "leave out -np" in found.paragraph
+
+
+def test_training_together_explains_no_other_loss_scale():
+    assert apart(loss_scale=2048.0).answer is Answer.DIFFERENT
+
+
+def test_training_together_explains_no_other_first_loss():
+    assert apart(loss=7.0).answer is Answer.DIFFERENT
 
 
 def test_stricter_fixed_loss_scale():

@@ -161,6 +161,12 @@ opt = tf.train.MomentumOptimizer(0.1, 0.9)
 opt = {}
 return opt.minimize(loss + tf.reduce_sum(rows), gs)
 """
+SLOW = """
+opt = {optimizer}
+return opt.minimize({loss}, gs)
+"""
+DECAYING = "tf.contrib.opt.AdamWOptimizer(2e-7, 2e-5, epsilon={})"
+USUAL = DECAYING.format(1e-6)
 CONTRIB_FIXED = "mp.LossScaleOptimizer({}, mp.FixedLossScaleManager(8))"
 NPU_FIXED = "NPULossScaleOptimizer({}, FixedLossScaleManager(8))"
 EXPERIMENTAL_FIXED = "tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, 8.)"
@@ -218,6 +224,18 @@ PAIRS = {
     "operation wrapped": Pair(
         SCALED.format(ADAM),
         f"train = {ADAM}.minimize(loss, gs)\nreturn {NPU_FIXED.format('train')}",
+    ),
+    "decay dropped": Pair(
+        SLOW.format(optimizer=USUAL, loss="loss"),
+        SLOW.format(optimizer="tf.train.AdamOptimizer(2e-5, epsilon=1e-6)", loss="loss"),
+    ),
+    "other epsilon": Pair(
+        SLOW.format(optimizer=USUAL, loss="loss"),
+        SLOW.format(optimizer=DECAYING.format(1e-5), loss="loss"),
+    ),
+    "other rounding": Pair(
+        SLOW.format(optimizer="tf.train.MomentumOptimizer(0.1, 0.9)", loss="loss"),
+        SLOW.format(optimizer="tf.train.MomentumOptimizer(0.1, 0.9)", loss="loss * 1.0000001"),
     ),
     "manager under a flag": Pair(
         f"return {ADAM}.minimize(loss, gs)",

@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 from tensorflow.python.training.experimental import loss_scale as experimental
 
 import npu_migrate
+from npu_migrate.verify.recorder.closure import conditions
 from npu_migrate.verify.recorder.gradients import storage
 from npu_migrate.verify.recorder.notes import Application
 
@@ -52,7 +53,7 @@ class Seen(NamedTuple):
 def audit(seen: Seen) -> List[Fact]:
     """The facts of a training run; what can't be looked at is one, too."""
     found: List[Fact] = []
-    for look in (_step, _scaling, _sharing, _ranks, _finite_checks, _known):
+    for look in (_step, _scaling, _sharing, _ranks, _apart, _finite_checks, _known):
         try:
             found += look(seen)
         except Exception as error:
@@ -182,6 +183,16 @@ def _ranks(seen: Seen) -> Iterator[Fact]:
                 yield "ranks_judge_apart", f"{_class(scaler)} without is_distributed=True"
 
 
+def _apart(seen: Seen) -> Iterator[Fact]:
+    """Whether several processes train the same thing, and each for itself."""
+    if seen.ranks > 1 and not any(_is_collective(operation) for operation in seen.needed):
+        yield "ranks_apart", f"no gradients or weights go between the {seen.ranks} processes"
+
+
+def _is_collective(operation: Any) -> bool:
+    return bool(operation.type.startswith(("Horovod", "Hcom", "Collective", "Nccl")))
+
+
 def _before(optimizers: Sequence[Any], scalers: Sequence[Any]) -> Sequence[Any]:
     """The optimizers around the outermost that scales the loss."""
     return optimizers[: optimizers.index(scalers[0])] if scalers else ()
@@ -258,11 +269,7 @@ def descendants(
 
 
 def _conds(operation: Any) -> Iterator[Any]:
-    context = operation._get_control_flow_context()
-    while context is not None:
-        if hasattr(context, "pred"):
-            yield context
-        context = context.outer_context
+    return conditions(operation._get_control_flow_context())
 
 
 def _branch(operation: Any, cond: Any) -> Optional[int]:

@@ -1,6 +1,6 @@
 """What operations need, and what they do."""
 
-from typing import Any, Iterable, Set
+from typing import Any, Iterable, Iterator, Optional, Set
 
 _READS = ("ReadVariableOp", "VarHandleOp", "Variable", "VariableV2")
 _FED = ("Placeholder", "PlaceholderWithDefault")
@@ -22,6 +22,14 @@ def closure(operations: Iterable[Any]) -> Set[Any]:
 def is_unconditional(operation: Any) -> bool:
     """Whether an operation runs whenever it is needed: not only in a branch, or in a loop."""
     return operation._get_control_flow_context() is None
+
+
+def conditions(context: Optional[Any]) -> Iterator[Any]:
+    """The branches of conds that something in a context of control flow is in, innermost first."""
+    while context is not None:
+        if hasattr(context, "pred"):
+            yield context
+        context = context.outer_context
 
 
 def may_join(operation: Any) -> bool:

@@ -40,6 +40,7 @@ class Application(NamedTuple):
       done: the operation that was returned, or None.
       created: names of variables that came into being in the call.
       operations: numbers of the graph's last operations before and after the call.
+      context: of control flow, in which the script made the outermost call; or None.
     """
 
     optimizer: Any
@@ -50,6 +51,7 @@ class Application(NamedTuple):
     done: Optional[Any]
     created: Set[str]
     operations: Tuple[int, int]
+    context: Optional[Any] = None
 
     def made(self, operation: Any) -> bool:
         """Whether the call made an operation."""

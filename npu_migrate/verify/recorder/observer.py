@@ -13,11 +13,13 @@ from npu_migrate.verify.recorder.journal import Journal
 from npu_migrate.verify.recorder.notes import Notes
 from npu_migrate.verify.recorder.readings import (
     Run,
+    change,
     checksum,
     norm,
     norm_of_gradients,
     read,
     scalar,
+    shaken,
 )
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.recorder.step_plan import StepPlan, plan_step
@@ -43,6 +45,7 @@ class Observer:
         self._journal = journal
         self._plans: weakref.WeakKeyDictionary[Any, _Plans] = weakref.WeakKeyDictionary()
         self._number = 0
+        self._shaken: weakref.WeakSet[Any] = weakref.WeakSet()
         self._one_at_a_time = threading.RLock()
 
     def injected(self) -> float:
@@ -72,6 +75,8 @@ class Observer:
         with self._one_at_a_time:
             self._number += 1
             before = self._state(plan, run)
+            if before is not None and self._settings.is_shaken:
+                self._shake(plan, run, before)
             beside: List[Any] = []
             try:
                 yield beside
@@ -86,12 +91,22 @@ class Observer:
                 self._journal.end("stopped")
                 threading.Event().wait()  # the process that started this one ends it
 
-    def _state(self, plan: StepPlan, run: Run) -> Optional[str]:
-        """Checksum of what the update changes; None where variables have no values yet."""
+    def _state(self, plan: StepPlan, run: Run) -> Optional[List[Any]]:
+        """Copies of what the update changes; None where variables have no values yet."""
         try:
-            return checksum(read(run, [*plan.weights, *plan.slots]))
+            return [np.array(value) for value in read(run, [*plan.weights, *plan.slots])]
         except (tf.errors.OpError, RuntimeError):  # the run itself will say what is wrong
             return None
+
+    def _shake(self, plan: StepPlan, run: Run, before: List[Any]) -> None:
+        """Changes the weights of a graph that trains for the first time in their last bit."""
+        graph = plan.weights[0].graph if plan.weights else None
+        if graph is None or graph in self._shaken:
+            return
+        self._shaken.add(graph)
+        for at, weight in enumerate(plan.weights):
+            before[at] = shaken(before[at], weight.name)
+            run(weight.initializer, {weight.initializer.inputs[1]: before[at]})
 
     def _plan(self, graph: Any, fetched: Sequence[Any]) -> Optional[StepPlan]:
         operations = [getattr(element, "op", element) for element in fetched]
@@ -107,23 +122,30 @@ class Observer:
                 self._journal.loss(plan.loss.name)
         return plan
 
-    def _step(self, plan: StepPlan, run: Run, beside: List[Any], before: Optional[str]) -> Step:
+    def _step(
+        self, plan: StepPlan, run: Run, beside: List[Any], before: Optional[List[Any]]
+    ) -> Step:
         loss = None if plan.loss is None else float(np.sum(beside.pop(0), dtype=np.float64))
+        is_due = plan.is_due([beside.pop(0) for _ in plan.conditions])
         rate_is_beside = isinstance(plan.learning_rate, tf.Tensor)
         rate = float(beside.pop(0)) if rate_is_beside else scalar(run, plan.learning_rate)
         step = scalar(run, plan.global_step)
         values = read(run, [*plan.weights, *plan.slots])
         weights = values[: len(plan.weights)]
+        added, parts = change(before and before[: len(weights)], weights)
         return Step(
             number=self._number,
             loss=loss,
             global_step=None if step is None else int(step),
             loss_scale=scalar(run, plan.loss_scale),
             learning_rate=rate,
-            applied=checksum(values) != before,
+            applied=before is None or checksum(values) != checksum(before),
             gradient_norm=norm_of_gradients(plan.gradients, beside),
             weights_norm=norm(weights),
             weights_checksum=checksum(weights),
+            is_due=is_due,
+            change_norm=added,
+            change_parts=parts,
         )
 
     def _failed(self) -> None:

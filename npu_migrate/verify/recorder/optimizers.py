@@ -27,6 +27,7 @@ class OptimizerWatch:
         self._around: List[Any] = []
         self._global_steps: List[Any] = []
         self._innermost = False
+        self._context: Optional[Any] = None
 
     def install(self) -> None:
         """Starts to watch."""
@@ -76,6 +77,8 @@ class OptimizerWatch:
                 return apply(grads_and_vars, *args, **kwargs)
             grads_and_vars, pairs = _both(grads_and_vars)
             before, first = _variables(), graph._last_id
+            if not self._around:
+                self._context = graph._get_control_flow_context()
             self._around.append(optimizer)
             self._global_steps.append(_global_step(optimizer, args, kwargs))
             self._innermost = True
@@ -97,6 +100,7 @@ class OptimizerWatch:
                     getattr(done, "op", done),
                     _variables() - before,
                     (first, graph._last_id),
+                    self._context,
                 )
                 self._notes.of(graph).applications.append(application)
             return done

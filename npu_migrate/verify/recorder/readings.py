@@ -1,14 +1,19 @@
 """Reads numbers of a session's variables."""
 
 import hashlib
-from typing import Any, Callable, List, Optional, Sequence
+import zlib
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.verify.recorder.notes import Gradient
 
-Run = Callable[[Any], Any]
+Run = Callable[..., Any]
+"""Fetches from a session; a second argument feeds it."""
+
+_PARTS = 16
+_SIGNS = np.random.RandomState(1).choice([-1.0, 1.0], 65521)
 
 
 def read(run: Run, variables: Sequence[Any]) -> List[Any]:
@@ -60,10 +65,40 @@ def norm_of_gradients(
     return norm(dense)
 
 
+def change(
+    before: Optional[Sequence[Any]], after: Sequence[Any]
+) -> Tuple[Optional[float], Tuple[float, ...]]:
+    """Norm and parts of what was added to arrays, see `Step`; nothing where it is no number."""
+    if before is None:
+        return None, ()
+    added = [_flat(new) - _flat(old) for old, new in zip(before, after)]
+    size = norm(added)
+    if not np.isfinite(size):
+        return None, ()
+    parts = np.zeros(_PARTS)
+    for at, numbers in enumerate(added):
+        padded = np.zeros(-(-numbers.size // _PARTS) * _PARTS)
+        padded[: numbers.size] = numbers * np.resize(np.roll(_SIGNS, at), numbers.size)
+        parts += padded.reshape(-1, _PARTS).sum(0)
+    return size, tuple(map(float, parts))
+
+
+def shaken(value: Any, name: str) -> Any:
+    """An array whose numbers are changed in their last bit, each up or down."""
+    if not np.issubdtype(np.asarray(value).dtype, np.floating):
+        return value
+    signs = np.random.RandomState(zlib.crc32(name.encode())).choice([-1, 1], np.shape(value))
+    return np.nextafter(value, (signs * np.inf).astype(np.asarray(value).dtype))
+
+
+def _flat(value: Any) -> Any:
+    return np.asarray(value, np.float64).ravel()
+
+
 def norm(values: Sequence[Any]) -> float:
     """The 2-norm of all numbers together, in float64."""
     squares = 0.0
     for value in values:
-        flat = np.asarray(value, np.float64).ravel()
+        flat = _flat(value)
         squares += float(np.dot(flat, flat))
     return float(np.sqrt(squares))

@@ -1,5 +1,6 @@
 """Takes part in every run of every session."""
 
+import functools
 from typing import Any, Callable, Sequence
 
 from tensorflow.core.protobuf import config_pb2
@@ -71,7 +72,7 @@ class _ObservedCallable:
 
 
 def _reader(session: Any) -> Callable[[Any], Any]:
-    return lambda fetches: _run(session, fetches)
+    return functools.partial(_run, session)
 
 
 def _elements(graph: Any, fetches: Any) -> Sequence[Any]:

@@ -20,6 +20,7 @@ class Settings:
       loss: name of the tensor to take for the loss.
       tree: folder that holds the working copy, in which paths go on as they are outside.
       roots: folders of the user's that are copied.
+      is_shaken: whether the first weights are changed in their last bit.
     """
 
     folder: str
@@ -29,6 +30,7 @@ class Settings:
     loss: Optional[str] = None
     tree: str = ""
     roots: Tuple[str, ...] = ()
+    is_shaken: bool = False
 
     def recording(self, rank: int) -> str:
         """Path of the recording of a rank."""

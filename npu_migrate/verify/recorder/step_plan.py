@@ -1,14 +1,28 @@
 """What is to be noted of a run that trains, and where it can be read."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import tensorflow.compat.v1 as tf
 
 from npu_migrate.launch.environment import current_ranks
-from npu_migrate.verify.recorder.audit import Seen, audit
-from npu_migrate.verify.recorder.closure import closure, is_unconditional
+from npu_migrate.verify.recorder.audit import Seen, audit, descendants
+from npu_migrate.verify.recorder.closure import closure, conditions, is_unconditional
 from npu_migrate.verify.recorder.notes import Application, Gradient, GraphNotes
 from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of
+
+
+class Condition(NamedTuple):
+    """What must be so for an update to be due.
+
+    Attributes:
+      update: number of the update, of those in the run.
+      predicate: tensor to fetch in the run.
+      value: that it must have.
+    """
+
+    update: int
+    predicate: Any
+    value: bool
 
 
 class StepPlan(NamedTuple):
@@ -22,6 +36,8 @@ class StepPlan(NamedTuple):
       weights: trainable variables, sorted by name.
       slots: what else the update changes.
       facts: names and details.
+      updates: how many updates there are in the run, those in branches included.
+      conditions: of those in branches that nothing decides which comes from the gradients.
     """
 
     loss: Optional[Any]
@@ -32,6 +48,8 @@ class StepPlan(NamedTuple):
     weights: Tuple[Any, ...]
     slots: Tuple[Any, ...]
     facts: Tuple[Tuple[str, str], ...]
+    updates: int
+    conditions: Tuple[Condition, ...]
 
     @property
     def beside(self) -> List[Any]:
@@ -39,7 +57,17 @@ class StepPlan(NamedTuple):
         rates = [self.learning_rate] if isinstance(self.learning_rate, tf.Tensor) else []
         losses = [] if self.loss is None else [self.loss]
         gradients = [tensor for one in self.gradients or () for tensor in one if tensor is not None]
-        return [*losses, *rates, *gradients]
+        predicates = [condition.predicate for condition in self.conditions]
+        return [*losses, *predicates, *rates, *gradients]
+
+    def is_due(self, predicates: Sequence[Any]) -> bool:
+        """Whether a run with these values of the predicates was to apply an update."""
+        missed = {
+            condition.update
+            for condition, value in zip(self.conditions, predicates)
+            if bool(value) != condition.value
+        }
+        return len(missed) < self.updates
 
 
 def plan_step(
@@ -91,7 +119,29 @@ def plan_step(
         weights=tuple(sorted(set(weights), key=lambda variable: variable.name)),
         slots=tuple(v for v in variables if any(v.name in one.created for one in applications)),
         facts=tuple(facts),
+        updates=len(applications) if notes.applications else 1,
+        conditions=tuple(_conditions(applications, needed, results)),
     )
+
+
+def _conditions(
+    applications: Sequence[Application], needed: Set[Any], results: Sequence[Any]
+) -> Iterator[Condition]:
+    if not any(True for one in applications for _ in conditions(one.context)):
+        return
+    from_gradients = descendants(results, needed)
+    for update, application in enumerate(applications):
+        for branch in conditions(application.context):
+            predicate = _fetchable(branch.pred)
+            if predicate.op not in from_gradients and _is_at_hand(predicate, needed):
+                yield Condition(update, predicate, bool(branch.branch))
+
+
+def _fetchable(predicate: Any) -> Any:
+    """What a cond was given: its own copy of that cannot be fetched."""
+    while predicate.op.type == "Identity" and not predicate.graph.is_fetchable(predicate.op):
+        predicate = predicate.op.inputs[0]
+    return predicate
 
 
 def _is_summary(operation: Any) -> bool:
@@ -130,7 +180,8 @@ def _gradients(
 
 def _is_at_hand(tensor: Any, needed: Set[Any]) -> bool:
     is_constant = tensor.op.type == "Const"
-    return is_unconditional(tensor.op) and (tensor.op in needed or is_constant)
+    is_fetchable = tensor.graph.is_fetchable(tensor.op)
+    return is_fetchable and is_unconditional(tensor.op) and (tensor.op in needed or is_constant)
 
 
 def _learning_rate(application: Optional[Application], needed: Set[Any]) -> Optional[Any]:

@@ -36,6 +36,7 @@ def _report(verification: Verification) -> Dict[str, Any]:
         "length": None if comparison.length is None else asdict(comparison.length),
         "quantities": [_compared(compared) for compared in comparison.quantities],
         "skipped": dict(zip(("original", "migrated"), comparison.skipped)),
+        "gathering": comparison.gathering,
         "known_differences": [asdict(known) for known in verdict.known],
         "faults": [asdict(fault) for fault in verdict.faults],
         "concerned": [_finding(finding) for finding in verdict.concerned],

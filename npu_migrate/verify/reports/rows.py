@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import List, Sequence, Tuple
 
-from npu_migrate.verify.comparison import NEITHER, Compared, Comparison
+from npu_migrate.verify.comparison import NEITHER, ROUNDED, Compared, Comparison
 from npu_migrate.verify.words import both, distance
 
 HEAD = ("quantity", "", "first at", "original", "migrated", "apart", "tolerance", "repeats")
@@ -22,7 +22,8 @@ class Row:
 def rows(comparison: Comparison) -> List[Row]:
     """A row for each quantity that one of the trainings has."""
     several = comparison.ranks > 1
-    return [_row(compared, several) for compared in comparison.quantities]
+    quantities = [each for each in comparison.quantities if each.left_out != ROUNDED]
+    return [_row(compared, several) for compared in quantities]
 
 
 def columns(shown: Sequence[Row]) -> List[int]:

@@ -13,6 +13,7 @@ from npu_migrate.verify.quantities import (
     LEARNING_RATE,
     LOSS,
     LOSS_SCALE,
+    WEIGHT_CHANGE,
     WEIGHTS,
     Quantity,
 )
@@ -26,6 +27,7 @@ DRAWN: Tuple[Quantity, ...] = (
     LEARNING_RATE,
     GRADIENT_NORM,
     WEIGHTS,
+    WEIGHT_CHANGE,
 )
 
 _MARGIN = 6.0

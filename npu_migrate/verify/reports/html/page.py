@@ -135,6 +135,8 @@ def _summary(verification: Verification) -> Iterator[Tuple[str, str]]:
     yield str(comparison.ranks), "process" if comparison.ranks == 1 else "processes"
     skipped = len(comparison.skipped[1])
     yield str(skipped), "step skipped" if skipped == 1 else "steps skipped"
+    if comparison.gathering:
+        yield str(len(comparison.gathering)), "steps that gather gradients"
     if comparison.first is not None:
         yield str(comparison.first.step), "first step that differs"
 
@@ -182,16 +184,17 @@ def _ranks(verification: Verification) -> Iterator[Rank]:
             original.rank,
             last,
             tuple(each for each in drawn if each is not None),
-            _skipped(original.steps, last),
-            _skipped(other.steps, last),
+            _skipped(original.steps, last, verdict.comparison.gathering),
+            _skipped(other.steps, last, verdict.comparison.gathering),
             _injected(verification.request.overflows, original.rank, last),
             position(first.step, last) if first is not None and is_here else None,
             _values(original.steps, other.steps),
         )
 
 
-def _skipped(steps: Sequence[Step], last: int) -> Tuple[float, ...]:
-    return tuple(position(step.number, last) for step in steps if not step.applied)
+def _skipped(steps: Sequence[Step], last: int, gathering: Sequence[int]) -> Tuple[float, ...]:
+    skipped = (step.number for step in steps if not step.applied)
+    return tuple(position(number, last) for number in skipped if number not in gathering)
 
 
 def _injected(overflows: Overflows, rank: int, last: int) -> Tuple[float, ...]:
