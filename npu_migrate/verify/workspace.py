@@ -20,6 +20,8 @@ _OUTPUT = re.compile(
     "output|out_?dir|model_?dir|log_?dir|checkpoint|ckpt|save|export|summar|train_?dir|results"
     "|tensorboard|trace_file"
 )
+_BESIDE = re.compile(rf"{_OUTPUT.pattern}|logs?\b|runs?\b|model|\.")
+"""Names beside the current folder that are not for reading, or hidden."""
 _INPUT = re.compile("init_|restore|pretrained|load|resume|warm_start|input")
 
 
@@ -76,6 +78,7 @@ class Workspace:
         self._redirections: Dict[str, str] = {}
         for root in self.roots:
             self._copying.folder(root, self._copy(root))
+        self._link_inputs_beside(self._current)
         for path, text in project.texts.items():
             self._put(self._copy(path), text)
 
@@ -103,6 +106,13 @@ class Workspace:
     def _copy(self, path: str) -> str:
         """Where the copy of a real path is."""
         return self.tree + os.path.splitdrive(path)[1]
+
+    def _link_inputs_beside(self, folder: str) -> None:
+        """Has scripts find `../data`; what they write to `../logs` stays in the copy."""
+        for entry in os.scandir(os.path.dirname(folder)):
+            target = self._copy(entry.path)
+            if not os.path.lexists(target) and not _BESIDE.search(entry.name.lower()):
+                os.symlink(os.path.realpath(entry.path), target)
 
     def _put(self, target: str, text: bytes) -> None:
         os.makedirs(os.path.dirname(target), exist_ok=True)

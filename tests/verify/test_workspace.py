@@ -104,6 +104,17 @@ def test_relative_paths_out_of_the_folder_still_lead_there(copy, tmp_path):
     )
 
 
+def test_data_beside_the_folder_is_found_and_outputs_are_not_touched(copy, tmp_path):
+    for beside in ("corpus", "logs"):
+        (tmp_path / "users" / beside).mkdir()
+        (tmp_path / "users" / beside / "text").write_text("harbour")
+    above = pathlib.Path(copy().folder, "..")
+    assert (above / "corpus" / "text").read_text() == "harbour"
+    (above / "logs").mkdir()
+    (above / "logs" / "text").write_text("written by the script")
+    assert (tmp_path / "users" / "logs" / "text").read_text() == "harbour"
+
+
 def test_absolute_paths_into_the_folder_lead_into_the_copy(copy, project):
     copied = copy()
     words = arguments(copied, f"--data_dir={project}/data")
