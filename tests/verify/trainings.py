@@ -80,8 +80,10 @@ def embedding():
     ids = tf.placeholder(tf.int32, [3])
     loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(words, ids) - 1.0))
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    initialised = tf.global_variables_initializer()
+    tf.train.get_or_create_global_step()  # has no value
     with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+        session.run(initialised)
         session.make_callable(train, [ids])([1, 1, 1])
 
 

@@ -27,9 +27,12 @@ def read(run: Run, variables: Sequence[Any]) -> List[Any]:
 
 
 def scalar(run: Run, source: Any) -> Optional[float]:
-    """The value of a number or a variable; None for None."""
+    """The value of a number or a variable; None for None and for a variable that has no value yet."""
     if isinstance(source, tf.Variable):
-        return float(read(run, [source])[0])
+        try:
+            return float(read(run, [source])[0])
+        except tf.errors.FailedPreconditionError:
+            return None
     return None if source is None else float(source)
 
 
