@@ -217,8 +217,10 @@ class RunFacts:
     fetches: FrozenSet[str] = frozenset()
     keras_trainers: FrozenSet[str] = frozenset()
     """Functions and classes that train through Keras."""
+    with_keras: FrozenSet[str] = frozenset()
+    """The modules that train through Keras, and those that import them."""
     keras_reached: FrozenSet[str] = frozenset()
-    """Those of them that another file of the run runs as a program."""
+    """The trainers that another file of the run runs as a program."""
     replaced: FrozenSet[str] = frozenset()
     """Qualified names that rules put others in place of."""
     switches: Mapping[str, FrozenSet[str]] = field(default_factory=dict)
@@ -265,6 +267,10 @@ class RunFacts:
     def adds_scaling(self, module: str) -> bool:
         """Whether loss scaling is to be added to the program that a module belongs to."""
         return bool(self.loss_scale) and module not in self.scaling
+
+    def names_keras_trainers(self, module: str) -> bool:
+        """Whether a module may name something that trains through Keras in another one."""
+        return bool(self.keras_trainers) and module in self.with_keras
 
     def is_keras_optimizer(self, name: str) -> bool:
         """Whether a name makes an optimizer of Keras."""

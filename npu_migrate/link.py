@@ -47,6 +47,7 @@ def link_names(
         taken=programs.taken,
         fetches=programs.fetches,
         keras_trainers=trainers,
+        with_keras=programs.with_keras,
         keras_reached=frozenset(
             t for t in trainers if any(f"{m}.".startswith(f"{t}.") for m in mentions)
         ),

@@ -54,7 +54,8 @@ def plan_file(context: Context, tabled: Table) -> Plan:
         Devices(context, optimizers).run()
     if context.shows(signs.GPU_PINNING):
         GpuQuestions(context).report()
-    if context.run.keras_trainers or context.shows(signs.KERAS_TRAINING):
+    names_trainers = context.run.names_keras_trainers(context.index.module)
+    if names_trainers or context.shows(signs.KERAS_TRAINING):
         Keras(context, optimizers).run()
     if context.shows(signs.WIDE_TYPES):
         wide_types.run(context, host)

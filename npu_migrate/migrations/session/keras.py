@@ -5,7 +5,7 @@ that what follows it never runs: it is closed in a ``finally``.
 """
 
 import ast
-from typing import List, Sequence, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context
@@ -36,6 +36,7 @@ class Keras:
         self.index = context.index
         self.training = KerasTraining(context.index, optimizers)
         self.trainers = self.training.trainers(context.run.keras_trainers)
+        self._chains = frozenset(context.index.chains)
 
     def run(self) -> None:
         trains = self.training.calls or self.context.run.keras_trainers
@@ -67,8 +68,9 @@ class Keras:
 
     def _trains(self, statement: ast.stmt) -> bool:
         """Whether running a statement trains through Keras."""
+        trainers = self.trainers | self.context.run.keras_trainers
         for chain in self._chains_in(statement):
-            if self.training.is_trainer(chain, {*self.trainers, *self.context.run.keras_trainers}):
+            if self.training.is_trainer(chain, trainers):
                 return True
             if self.trainers and self.context.is_named(chain, RUNNING):
                 return True
@@ -82,8 +84,8 @@ class Keras:
             for chain in self._chains_in(statement)
         )
 
-    def _chains_in(self, statement: ast.stmt) -> List[ast.expr]:
-        return [chain for chain in self.index.chains if self.index.inside(chain, statement)]
+    def _chains_in(self, statement: ast.stmt) -> Iterator[ast.expr]:
+        return (n for n in ast.walk(statement) if isinstance(n, ast.expr) and n in self._chains)
 
     def _around(self, block: Sequence[ast.stmt], start: ast.stmt) -> List[Edit]:
         """The session before the first statement that needs it, its end after the last."""

@@ -1,7 +1,7 @@
 """Which calls of a file train a model through Keras, and which of its functions they stand in."""
 
 import ast
-from typing import Collection, Dict, FrozenSet, List, Optional, Set
+from typing import AbstractSet, Collection, Dict, FrozenSet, List, Optional, Set
 
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import Binding, Index, dotted, method_name
@@ -39,9 +39,10 @@ class KerasTraining:
             found |= self._holder(call)
         grown = bool(found or others)
         while grown:
+            known = found.union(others)
             before = len(found)
             for chain in self.index.chains:
-                if self.is_trainer(chain, found | set(others)):
+                if self.is_trainer(chain, known):
                     found |= self._holder(chain)
             grown = len(found) > before
         return frozenset(found)
@@ -66,13 +67,9 @@ class KerasTraining:
         """Whether an expression names something of Keras."""
         return any(f"{name}.".startswith(KERAS) for name in self.index.resolve(chain).names)
 
-    def is_trainer(self, chain: ast.expr, trainers: Collection[str]) -> bool:
+    def is_trainer(self, chain: ast.expr, trainers: AbstractSet[str]) -> bool:
         """Whether an expression names one of these functions or classes, or part of one."""
-        return any(
-            name == trainer or name.startswith(trainer + ".")
-            for name in self.index.resolve(chain).names
-            for trainer in trainers
-        )
+        return any(_is_part(name, trainers) for name in self.index.resolve(chain).names)
 
     def _holder(self, node: ast.AST) -> Set[str]:
         """The function or class at the top of the module that holds a node."""
@@ -121,6 +118,13 @@ class KerasTraining:
             and COMPILING & {keyword.arg for keyword in other.keywords}
             for other in self.index.calls
         )
+
+
+def _is_part(name: str, wholes: AbstractSet[str]) -> bool:
+    """Whether a qualified name is one of these, or one of what they hold."""
+    while name and name not in wholes:
+        name = name.rpartition(".")[0]
+    return bool(name)
 
 
 def _receiver(call: ast.Call) -> ast.expr:

@@ -27,7 +27,7 @@ def read(run: Run, variables: Sequence[Any]) -> List[Any]:
 
 
 def scalar(run: Run, source: Any) -> Optional[float]:
-    """The value of a number or a variable; None for None and for a variable that has no value yet."""
+    """The value of a number or a variable; None for None, and where a variable has none yet."""
     if isinstance(source, tf.Variable):
         try:
             return float(read(run, [source])[0])
