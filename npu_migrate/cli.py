@@ -607,7 +607,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: LazyRules) ->
     check = Check(folder, sources, near, options, request.rules)
     results = check.recall()
     if results is None:
-        results = _worked_out(request, sources, near, rules(), options)
+        results = _worked_out(request, check.sources, check.beside, rules(), options)
         check.remember(results)
     return results
 

@@ -1,13 +1,14 @@
 """The cache as a check sees it: results that are recalled, or remembered for the next time."""
 
-from typing import List, Optional, Sequence
+import os
+from typing import List, Optional, Sequence, Tuple
 
 from npu_migrate.cache import entry
 from npu_migrate.cache.folder import Folder
-from npu_migrate.cache.key import run_key
+from npu_migrate.cache.key import digest, run_key
 from npu_migrate.options import Options
 from npu_migrate.results import FileResult
-from npu_migrate.sources import Source, SourceError
+from npu_migrate.sources import Source
 
 
 class Check:
@@ -25,42 +26,54 @@ class Check:
         rules: Sequence[str],
     ) -> None:
         self._folder = Folder(folder)
-        self._sources = (*sources, *beside)
-        self._paths = [source.path for source in self._sources]
-        self._checked = len(sources)
+        self._states = [_state(source.path) for source in (*sources, *beside)]
+        self.sources = [source.with_text() for source in sources]
+        """The files with their texts, of which the results are to be worked out."""
+        self.beside = [source.with_text() for source in beside]
+        self._all = (*self.sources, *self.beside)
         self._options = options
         self._rules = rules
+        self._digests: Sequence[str] = ()
         self._key = ""
 
     def recall(self) -> Optional[List[FileResult]]:
         """The results, where this very check was made before."""
-        texts = self._texts()
-        self._key = self._key_of(texts)
+        if any(source.given is None for source in self._all):
+            return None
+        self._digests = [digest(source.read()) for source in self._all]
+        self._key = self._key_now()
         known = self._folder.read(self._key) if self._key else None
         if known is None:
             return None
         try:
-            return entry.read(known, self._paths[: self._checked], texts)
+            return entry.read(known, self.sources)
         except ValueError:
             return None
 
     def remember(self, results: Sequence[FileResult]) -> None:
-        """Keep the results, unless a file was changed while they were worked out."""
+        """Keep the results, unless something was changed while they were worked out."""
         written = entry.written(results)
-        if written is not None and self._key and self._key_of(self._texts()) == self._key:
+        if written is not None and self._key and self._is_as_it_was():
             self._folder.write(self._key, written)
 
-    def _texts(self) -> List[bytes]:
-        try:
-            return [source.read() for source in self._sources]
-        except SourceError:
-            return []
+    def _is_as_it_was(self) -> bool:
+        states = [_state(source.path) for source in self._all]
+        return states == self._states and self._key_now() == self._key
 
-    def _key_of(self, texts: Sequence[bytes]) -> str:
+    def _key_now(self) -> str:
         """The key; none where something that has a say can't be read."""
-        if len(texts) < len(self._paths):
-            return ""
+        paths = [source.path for source in self._all]
         try:
-            return run_key(self._paths, texts, self._checked, self._options, self._rules)
+            checked = len(self.sources)
+            return run_key(paths, self._digests, checked, self._options, self._rules)
         except OSError:
             return ""
+
+
+def _state(path: str) -> Tuple[int, ...]:
+    """What becomes another when somebody writes to a file or puts another in its place."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return ()
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

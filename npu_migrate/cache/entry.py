@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from npu_migrate.findings import Finding, Status
 from npu_migrate.results import FileResult
-from npu_migrate.sources import SourceError, TransientError
+from npu_migrate.sources import Source, SourceError, TransientError
 
 _FINDING = (str, str, int, int, str, str, str, bool, str, int)
 _ERROR = (str, str, int, int)
@@ -19,27 +19,26 @@ def written(results: Sequence[FileResult]) -> Optional[bytes]:
     """The bytes for results; none where they may be others next time."""
     if any(isinstance(result.error, TransientError) for result in results):
         return None
+    untouched = _row(FileResult("", b"", b""))
     entry: Dict[str, Any] = {
-        str(number): row
-        for number, row in enumerate(map(_row, results))
-        if row != _row(FileResult("", b"", b""))
+        str(number): row for number, row in enumerate(map(_row, results)) if row != untouched
     }
     return json.dumps(entry, separators=(",", ":")).encode("ascii")
 
 
-def read(entry: bytes, paths: Sequence[str], texts: Sequence[bytes]) -> List[FileResult]:
-    """The results for files with these paths and texts; a ``ValueError`` for a foreign entry."""
+def read(entry: bytes, sources: Sequence[Source]) -> List[FileResult]:
+    """The results for files, which have their texts; a ``ValueError`` for a foreign entry."""
     try:
         rows = json.loads(entry)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if not isinstance(rows, dict) or not rows.keys() <= set(map(str, range(len(paths)))):
+    if not isinstance(rows, dict) or not rows.keys() <= set(map(str, range(len(sources)))):
         raise ValueError("no results of these files")
     return [
-        _result(path, text, rows[str(number)])
+        _result(source.path, source.read(), rows[str(number)])
         if str(number) in rows
-        else FileResult(path, text, text)
-        for number, (path, text) in enumerate(zip(paths, texts))
+        else FileResult(source.path, source.read(), source.read())
+        for number, source in enumerate(sources)
     ]
 
 

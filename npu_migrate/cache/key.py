@@ -22,14 +22,15 @@ _OF_NO_EFFECT = ("jobs",)
 
 def run_key(
     paths: Sequence[str],
-    texts: Sequence[bytes],
+    digests: Sequence[str],
     checked: int,
     options: Options,
     rules: Sequence[str],
 ) -> str:
     """The key of a check of the first ``checked`` files, beside which the others are read.
 
-    It is made by the shipped rules and those in the folders ``rules``.
+    ``digests`` are of their texts. The check is made by the shipped rules and those in the folders
+    ``rules``.
     """
     asked = {
         "tool": _digests(sorted(_modules(_PACKAGE))),
@@ -43,9 +44,9 @@ def run_key(
         "folder": os.getcwd(),
         "root": Layout(paths).root,
         "checked": checked,
-        "files": [(path, _digest(text)) for path, text in zip(paths, texts)],
+        "files": list(zip(paths, digests)),
     }
-    return _digest(json.dumps(asked).encode("ascii"))
+    return digest(json.dumps(asked).encode("ascii"))
 
 
 def _modules(folder: str) -> Iterator[str]:
@@ -60,9 +61,10 @@ def _digests(paths: Sequence[str]) -> List[Tuple[str, str]]:
     found = []
     for path in paths:
         with open(path, "rb") as file:
-            found.append((path, _digest(file.read())))
+            found.append((path, digest(file.read())))
     return found
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """What no other data has."""
     return hashlib.sha256(data).hexdigest()
