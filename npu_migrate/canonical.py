@@ -1,6 +1,6 @@
 """Many dotted paths lead to one thing: its canonical name."""
 
-from typing import Dict, Iterator, List, Mapping
+from typing import Dict, FrozenSet, Iterator, List, Mapping
 
 
 class Canonical:
@@ -14,6 +14,7 @@ class Canonical:
         self._prefixes = prefixes
         self._exact = exact
         self._known: Dict[str, str] = {}
+        self._words: Dict[FrozenSet[str], FrozenSet[str]] = {}
         self._leading: Dict[str, List[str]] = {}
         for paths in (prefixes, exact):
             for path, target in paths.items():
@@ -34,6 +35,20 @@ class Canonical:
                 return self(self._prefixes[start] + name[len(start) :])
             start = start.rpartition(".")[0]
         return self._exact.get(name, name)
+
+    def words(self, names: FrozenSet[str]) -> FrozenSet[str]:
+        """The last words of names and of all paths to them."""
+        known = self._words.get(names)
+        if known is None:
+            paths = set(names)
+            pending = list(names)
+            while pending:
+                further = set(self._leading.get(pending.pop(), ())) - paths
+                paths |= further
+                pending += further
+            known = frozenset(path.rpartition(".")[2] for path in paths)
+            self._words[names] = known
+        return known
 
     def paths(self, name: str) -> Iterator[str]:
         """A name, and the paths to it whose last two words are others."""

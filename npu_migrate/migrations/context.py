@@ -139,6 +139,12 @@ class Context:
         """Whether a name may be one that a rule matches."""
         return rule in self.rules and self.is_named(node, self.rules[rule].match)
 
+    def calls_matching(self, rule: str) -> List[ast.Call]:
+        """The calls of what a rule matches, where it is judged at all."""
+        if rule not in self.rules:
+            return []
+        return self.index.calls_of(frozenset(self.rules[rule].match))
+
     def is_named(self, node: ast.expr, names: Collection[str]) -> bool:
         """Whether an expression may stand for one of the qualified names."""
         return not self.index.resolve(node).names.isdisjoint(names)

@@ -61,7 +61,7 @@ class Optimizers:
         self._to_scale = to_scale
         """The calls that make optimizers to which loss scaling is added."""
         self._functions = functions or {}
-        self._callers: Optional[Dict[str, List[ast.Call]]] = None
+        self._callers: Dict[str, List[ast.Call]] = {}
         self._subclasses: Dict[str, bool] = {}
 
     # Values -----------------------------------------------------------------------------------
@@ -101,12 +101,14 @@ class Optimizers:
 
     def callers(self, qualname: str) -> List[ast.Call]:
         """The calls in this file of a function, method or class of it."""
-        if self._callers is None:
-            self._callers = {}
-            for call in self.index.calls:
-                for name in self._called(call):
-                    self._callers.setdefault(name, []).append(call)
-        return self._callers.get(qualname, [])
+        known = self._callers.get(qualname)
+        if known is None:
+            made = qualname[: -len(".__init__")] if qualname.endswith(".__init__") else qualname
+            words = frozenset(name.rpartition(".")[2] for name in (qualname, made))
+            possible = self.index.possible_calls(frozenset(), words)
+            known = [call for call in possible if qualname in self._called(call)]
+            self._callers[qualname] = known
+        return known
 
     def _called(self, call: ast.Call) -> Iterator[str]:
         function = self.index.function_called(call)
@@ -116,6 +118,12 @@ class Optimizers:
         for name in self.index.resolve(call.func).names:
             yield name
             yield name + ".__init__"
+
+    def scaling(self) -> List[ast.Call]:
+        """The calls that make optimizers that scale the loss, or will."""
+        known = self.index.possible_calls(vocabulary.SCALED.union(self._functions))
+        scaling = [call for call in known if self.scales(call)]
+        return list(dict.fromkeys([*self._to_scale, *scaling]))
 
     # The graph --------------------------------------------------------------------------------
 
@@ -230,9 +238,8 @@ class Optimizers:
         """The calls ``x.apply_gradients(...)`` and ``x.minimize(...)`` in a region of the file."""
         return [
             call
-            for call in self.index.calls
+            for call in self.index.calls_written(APPLYING)
             if isinstance(call.func, ast.Attribute)
-            and call.func.attr in APPLYING
             and not self.is_super(call.func.value)
             and (owner is None or self.index.region(call) is owner)
         ]

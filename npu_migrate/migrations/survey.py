@@ -86,7 +86,7 @@ def _functions(index: Index) -> Dict[str, Tuple[str, ...]]:
 
 
 def _scales_by_object(index: Index) -> bool:
-    return any(index.resolve(c.func).names & vocabulary.SCALED_BY_OBJECT for c in index.calls)
+    return bool(index.calls_of(vocabulary.SCALED_BY_OBJECT))
 
 
 def _with_scaling(index: Index, facts: NameFacts) -> NameFacts:
@@ -168,20 +168,16 @@ def _session_facts(index: Index, text: Text, optimizers: Optimizers) -> SessionF
         configures=(makes and sessions.configures(index)) or bool(trains),
         sets_precision=has_precision and precision_switches.sets_precision(index),
         switches=tuple(precision_switches.facts(index, optimizers)) if has_precision else (),
-        trains=any(_last_name(call.func) in TRAINING for call in index.calls),
+        trains=bool(index.calls_written(TRAINING)),
         scales=_scales(index, text, optimizers),
         npu_configs=tuple(configs),
     )
 
 
-def _last_name(function: ast.expr) -> str:
-    return str(getattr(function, "attr", getattr(function, "id", "")))
-
-
 def _scales(index: Index, text: Text, optimizers: Optimizers) -> bool:
     """Whether a file scales a loss, by an optimizer or by hand."""
     if text.shows(signs.LOSS_SCALING):
-        if any(index.resolve(c.func).names & vocabulary.SCALED for c in index.calls):
+        if index.calls_of(vocabulary.SCALED):
             return True
     by_hand = HandScaling(index, optimizers).calls if text.shows(signs.GRADIENTS) else None
     return by_hand is not None and bool(by_hand(with_numbers=True))

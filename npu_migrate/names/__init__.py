@@ -15,6 +15,7 @@ file called ``tensorflow.py`` is never taken for the real one.
 ``tables``   those tables, and where things stand
 ``reaching`` which bindings reach a use
 ``resolver`` the qualified names of expressions
+``calls``    the calls of a file, by what they may call
 ``index``    all of it for one file, with the values that expressions may have
 ============ ===============================================================================
 """

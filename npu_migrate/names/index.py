@@ -1,8 +1,10 @@
 """The index of one file, which every migration asks."""
 
 import ast
-from typing import Callable, Dict, List, Optional, Set, Tuple, Union
+from typing import Collection, Dict, FrozenSet, List, Optional, Set, Tuple, Union
 
+from npu_migrate.canonical import Canonical
+from npu_migrate.names.calls import Calls
 from npu_migrate.names.project import Exports
 from npu_migrate.names.resolver import Resolver
 from npu_migrate.names.scopes import Binding
@@ -22,9 +24,10 @@ class Index(Resolver):
         tree: ast.Module,
         module: str,
         importer: Importer,
-        canonical: Callable[[str], str] = str,
+        canonical: Canonical,
     ) -> None:
         super().__init__(tree, module, canonical)
+        self._calls_by_name: Optional[Calls] = None
         self._statements: Optional[Dict[ast.AST, List[ast.stmt]]] = None
         self._names_read: Optional[Dict[str, List[ast.Name]]] = None
         self._classes_by_name: Optional[Dict[str, ast.ClassDef]] = None
@@ -108,6 +111,37 @@ class Index(Resolver):
         if len(definitions) == 1 and isinstance(definitions[0], FUNCTIONS):
             return definitions[0]
         return None
+
+    def calls_of(self, names: FrozenSet[str]) -> List[ast.Call]:
+        """The calls of what may stand for one of the qualified names, in the order of the file."""
+        return [
+            call
+            for call in self.possible_calls(names)
+            if not self.resolve(call.func).names.isdisjoint(names)
+        ]
+
+    def possible_calls(
+        self, names: FrozenSet[str], words: FrozenSet[str] = frozenset()
+    ) -> List[ast.Call]:
+        """Calls that have to be resolved to see what they are, and all of what is so called.
+
+        Among them is each that may be of one of the qualified ``names``, or whose name ends with
+        one of the ``words``.
+        """
+        return self._calls_named().possible(self.canonical.words(names) | words)
+
+    def may_be(self, node: ast.expr, names: FrozenSet[str]) -> bool:
+        """Whether an expression has to be resolved to see that it is none of the names."""
+        return self._calls_named().may_be(node, self.canonical.words(names))
+
+    def calls_written(self, words: Collection[str]) -> List[ast.Call]:
+        """The calls of what is written with one of these last words, in the order of the file."""
+        return self._calls_named().written(words)
+
+    def _calls_named(self) -> Calls:
+        if self._calls_by_name is None:
+            self._calls_by_name = Calls(self)
+        return self._calls_by_name
 
     def class_named(self, name: str) -> Optional[ast.ClassDef]:
         """The class of this file that has a qualified name."""

@@ -3,6 +3,7 @@
 import ast
 from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+from npu_migrate.canonical import Canonical
 from npu_migrate.names.project import UNKNOWN, Project, Resolution
 from npu_migrate.names.scopes import Binding, Place, Scope
 from npu_migrate.names.syntax import (
@@ -17,7 +18,7 @@ from npu_migrate.names.syntax import (
 class Tables:
     """Scopes, bindings, places and parents of one file."""
 
-    def __init__(self, tree: ast.Module, module: str, canonical: Callable[[str], str]) -> None:
+    def __init__(self, tree: ast.Module, module: str, canonical: Canonical) -> None:
         self.canonical = canonical
         self.tree = tree
         self.module = module

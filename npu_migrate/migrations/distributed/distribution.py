@@ -159,8 +159,8 @@ class Distribution:
     # Optimizers and hooks ---------------------------------------------------------------------
 
     def _calls_of(self, name: str) -> List[ast.Call]:
-        wanted = {vocabulary.HOROVOD + "." + name, vocabulary.ADAPTER + "." + name}
-        return [c for c in self.index.calls if self.context.is_named(c.func, wanted)]
+        modules = (vocabulary.HOROVOD, vocabulary.ADAPTER)
+        return self.index.calls_of(frozenset(f"{module}.{name}" for module in modules))
 
     def _optimizers(self) -> None:
         swapped = set(self.nesting.to_swap.values())

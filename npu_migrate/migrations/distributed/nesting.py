@@ -35,9 +35,8 @@ class Nesting:
         """Loss-scaling and averaging calls that a person must put in order."""
         self.can_move = can_move
         if RULE in context.rules:
-            for call in self.index.calls:
-                if optimizers.is_wrap(call, vocabulary.HOROVOD_OPTIMIZERS):
-                    self._judge(call)
+            for call in self.index.calls_of(frozenset(vocabulary.HOROVOD_OPTIMIZERS)):
+                self._judge(call)
 
     def _judge(self, averaging: ast.Call) -> None:
         inner = self.optimizers.inner(averaging)

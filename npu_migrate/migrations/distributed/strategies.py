@@ -37,9 +37,8 @@ OF_CONFIGURATIONS = ("train_distribute", "eval_distribute")
 
 def run(context: Context, optimizers: Optimizers) -> None:
     """Judge every strategy that a file makes."""
-    for call in context.index.calls:
-        if context.matches(RULE, call.func):
-            _judge(context, optimizers, call)
+    for call in context.calls_matching(RULE):
+        _judge(context, optimizers, call)
 
 
 def _judge(context: Context, optimizers: Optimizers, call: ast.Call) -> None:
@@ -161,10 +160,8 @@ def _iterators(context: Context, optimizers: Optimizers, call: ast.Call) -> str:
     """What to say of the iterators whose data a strategy deals out."""
     made = {
         other.func.attr: other.lineno
-        for other in context.index.calls
-        if isinstance(other.func, ast.Attribute)
-        and other.func.attr in (*WHOLE, SHARDED)
-        and call in optimizers.producers(other.func.value)
+        for other in context.index.calls_written((*WHOLE, SHARDED))
+        if isinstance(other.func, ast.Attribute) and call in optimizers.producers(other.func.value)
     }
     notes = [
         f"; {name} (line {made[name]}) gives each process all of the data: shard it by "
@@ -172,6 +169,6 @@ def _iterators(context: Context, optimizers: Optimizers, call: ast.Call) -> str:
         for name in WHOLE
         if name in made
     ]
-    if SHARDED in made and any(method_name(other) == "initialize" for other in context.index.calls):
+    if SHARDED in made and any(map(method_name, context.index.calls_written(("initialize",)))):
         notes.append("; an iterator of its data has initializer in place of initialize()")
     return "".join(notes)

@@ -26,6 +26,7 @@ from npu_migrate.plan import Edit, RemoveStatement, ReplaceExpression, Status
 
 DEVICE = "tensorflow.device"
 DEVICE_SPEC = "tensorflow.DeviceSpec"
+DEVICE_SPECS = frozenset((DEVICE_SPEC,))
 COPIES = frozenset(
     f"tensorflow.{module}.{name}"
     for module in ("data.experimental", "contrib.data")
@@ -61,7 +62,8 @@ class Devices:
         self.optimizers = optimizers
         self._choices = GpuChoices(context)
         self._reported: Set[Tuple[str, ast.stmt]] = set()
-        self._placements = [call for call in self.index.calls if self._places(call)]
+        placing = self.index.possible_calls(frozenset((DEVICE,)))
+        self._placements = [call for call in placing if self._places(call)]
 
     def run(self) -> None:
         self._copies()
@@ -88,9 +90,9 @@ class Devices:
                 device = self._whole(text)
                 if SURE.match(value) or self._is_placed(device):
                     yield device
-        for call in self.index.calls:
+        for call in self.index.calls_of(DEVICE_SPECS):
             kind = argument(call, 3, "device_type")
-            if self.context.calls_to(call, DEVICE_SPEC) and str(literal(kind)).upper() == "GPU":
+            if str(literal(kind)).upper() == "GPU":
                 yield call
 
     def _whole(self, text: ast.expr) -> ast.expr:
@@ -306,9 +308,7 @@ class Devices:
 
     def _copies(self) -> None:
         """``dataset.apply(tf.data.experimental.prefetch_to_device('/gpu:0', 2))``."""
-        for call in self.index.calls:
-            if not self.context.is_named(call.func, COPIES):
-                continue
+        for call in self.index.calls_of(COPIES):
             device = argument(call, 0, "device", "target_device")
             if device is None or str(literal(device)).lower().lstrip("/").startswith("cpu"):
                 continue

@@ -60,9 +60,9 @@ class GpuPinning:
 
     def _visible_device_arguments(self) -> None:
         """``tf.GPUOptions(visible_device_list='0')``."""
-        for call in self.index.calls:
+        for call in self.index.calls_of(frozenset(("tensorflow.GPUOptions",))):
             devices = argument(call, -1, "visible_device_list")
-            if devices is not None and self.context.calls_to(call, "tensorflow.GPUOptions"):
+            if devices is not None:
                 edit = EditCall(call, "", (Argument("visible_device_list"),))
                 symbol = "tensorflow.GPUOptions"
                 if self.context.report("visible-device-list", call, edit, symbol=symbol):
@@ -81,10 +81,9 @@ class GpuPinning:
                 reads.append(name)
             elif not self._hides_all(statement):
                 writes[statement] = _Line("cuda-visible-devices", ENVIRONMENT)
-        for call in self.index.calls:
-            if self.context.calls_to(call, "os.environ.update"):
-                if any(keyword.arg == ENVIRONMENT for keyword in call.keywords):
-                    self._keyword(call)
+        for call in self.index.calls_of(frozenset(("os.environ.update",))):
+            if any(keyword.arg == ENVIRONMENT for keyword in call.keywords):
+                self._keyword(call)
         left = [r for r in reads if not self._only_guards(r, writes)]
         left = [r for r in left if self.index.statement(r) not in self._lines]
         if not left:
@@ -122,13 +121,12 @@ class GpuPinning:
     # The devices of TensorFlow's configuration ------------------------------------------------
 
     def _setters(self) -> None:
-        for call in self.index.calls:
-            if self.context.is_named(call.func, SETTERS):
-                statement = self.index.statement(call)
-                kind = literal(argument(call, 1, "device_type"))
-                if isinstance(statement, ast.Expr) and statement.value is call and kind != "CPU":
-                    symbol = self.index.resolve(call.func).sole
-                    self._lines[statement] = _Line("gpu-set-up", symbol)
+        for call in self.index.calls_of(SETTERS):
+            statement = self.index.statement(call)
+            kind = literal(argument(call, 1, "device_type"))
+            if isinstance(statement, ast.Expr) and statement.value is call and kind != "CPU":
+                symbol = self.index.resolve(call.func).sole
+                self._lines[statement] = _Line("gpu-set-up", symbol)
 
     # Removal ----------------------------------------------------------------------------------
 

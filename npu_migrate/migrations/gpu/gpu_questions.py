@@ -48,7 +48,7 @@ class GpuQuestions:
 
     def report(self) -> None:
         """Report what is decided by whether there are GPUs: there are none."""
-        for call in self.index.calls:
+        for call in self.index.possible_calls(QUESTIONS):
             if not self._is_question(call) or self.context.without(call):
                 continue
             if self._is_of_no_use(call):

@@ -7,17 +7,16 @@ from npu_migrate.migrations.context import Context
 from npu_migrate.names import literal
 from npu_migrate.project_files.packages import rule_of
 
-_SETUP = ("setuptools.setup", "distutils.core.setup")
+_SETUP = frozenset(("setuptools.setup", "distutils.core.setup"))
 _KEYWORDS = {"install_requires", "setup_requires", "tests_require", "extras_require"}
 
 
 def run(context: Context) -> None:
     """Report what the arguments of ``setup`` require, also where a variable holds them."""
-    for call in context.index.calls:
-        if context.calls_to(call, *_SETUP):
-            for keyword in call.keywords:
-                if keyword.arg in _KEYWORDS:
-                    _report(context, keyword.value)
+    for call in context.index.calls_of(_SETUP):
+        for keyword in call.keywords:
+            if keyword.arg in _KEYWORDS:
+                _report(context, keyword.value)
 
 
 def _report(context: Context, value: ast.expr) -> None:

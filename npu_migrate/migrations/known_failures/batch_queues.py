@@ -13,7 +13,7 @@ POSITIONS = {
 
 def run(context: Context) -> None:
     """Let one thread fill the queue."""
-    for call in context.index.calls:
+    for call in context.index.possible_calls(frozenset(POSITIONS)):
         name = context.index.resolve(call.func).sole
         threads = argument(call, POSITIONS[name], "num_threads") if name in POSITIONS else None
         if threads is None or literal(threads) == 1:

@@ -8,7 +8,7 @@ from npu_migrate.migrations.known_failures.switches import CONTROL_FLOW_V2
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import is_none
 
-LOOP = "tensorflow.while_loop"
+LOOPS = frozenset(("tensorflow.while_loop",))
 SHAPES = frozenset(("tensorflow.TensorShape", "tensorflow.Dimension"))
 
 
@@ -16,9 +16,7 @@ def run(context: Context, optimizers: Optimizers) -> None:
     """Report each ``tf.while_loop`` whose ``shape_invariants`` leave a dimension open."""
     if context.run.has_switch(context.index.module, CONTROL_FLOW_V2):
         return
-    for call in context.index.calls:
-        if not context.calls_to(call, LOOP):
-            continue
+    for call in context.index.calls_of(LOOPS):
         shapes = argument(call, 3, "shape_invariants")
         if shapes is not None and _leaves_open(context, optimizers, shapes):
             context.report("loop-with-changing-shapes", call)

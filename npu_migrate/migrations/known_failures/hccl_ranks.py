@@ -5,16 +5,18 @@ from typing import List
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context
-from npu_migrate.migrations.known_failures.switches import COLLECTIVES, is_call_of
+from npu_migrate.migrations.known_failures.switches import COLLECTIVES, calls_that_switch
 from npu_migrate.names import main_block
 from npu_migrate.plan import EditCall, Status
+
+_QUESTIONS = frozenset(vocabulary.RANK_QUESTIONS)
 
 
 def run(context: Context) -> None:
     """Let each call that surely comes too early ask ``ops_adapter``."""
     index = context.index
-    inits = [call for call in index.calls if is_call_of(index, call, COLLECTIVES)]
-    for call in index.calls:
+    inits = calls_that_switch(index, COLLECTIVES)
+    for call in index.possible_calls(_QUESTIONS):
         name = index.resolve(call.func).sole
         if name not in vocabulary.RANK_QUESTIONS or not _is_too_early(context, call, inits):
             continue

@@ -56,7 +56,7 @@ class Initializers:
         self._done: Set[ast.AST] = set()
 
     def run(self) -> None:
-        for call in self.index.calls:
+        for call in self.index.calls_written(("run",)):
             fetched = self._fetched(call)
             if fetched is None:
                 continue
@@ -64,8 +64,8 @@ class Initializers:
                 if group not in self._done and self._is_mixed(group):
                     self._done.add(group)
                     self._split(call, fetched, group)
-        for call in self.index.calls:
-            if call not in self._done and self._is_group(call) and self._is_mixed(call):
+        for call in self.index.calls_of(frozenset((vocabulary.GROUP,))):
+            if call not in self._done and self._is_mixed(call):
                 self._done.add(call)
                 self._report(call)
 

@@ -46,7 +46,6 @@ def _closed(context: Context) -> FrozenSet[str]:
         if isinstance(node, WITHS):
             for item in node.items:
                 names.add(dotted(item.context_expr).rpartition(".")[2])
-    for call in context.index.calls:
-        if context.is_named(call.func, CLOSING):
-            names.update(dotted(value).rpartition(".")[2] for value in call.args)
+    for call in context.index.calls_of(CLOSING):
+        names.update(dotted(value).rpartition(".")[2] for value in call.args)
     return frozenset(names - {""})

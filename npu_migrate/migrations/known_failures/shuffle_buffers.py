@@ -22,7 +22,7 @@ def run(context: Context, optimizers: Optimizers, pipelines: Pipelines) -> None:
     """Report each ``dataset.shuffle(n)`` with a very large ``n`` that the script spells out."""
     if context.run.has_switch(context.index.module, HOST_PIPELINE):
         return
-    for call in context.index.calls:
+    for call in context.index.possible_calls(frozenset(TRANSFORMATIONS), frozenset(("shuffle",))):
         if not _shuffles(context, call):
             continue
         size = argument(call, 0, "buffer_size")

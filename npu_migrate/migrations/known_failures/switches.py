@@ -1,7 +1,7 @@
 """What a file switches on or off for its whole program."""
 
 import ast
-from typing import Collection, FrozenSet, Iterator, Tuple
+from typing import FrozenSet, Iterator, List, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.session import precision_switches
@@ -49,21 +49,13 @@ def switches(index: Index) -> FrozenSet[str]:
     return frozenset(found)
 
 
-def is_call_of(index: Index, call: ast.Call, switch: str) -> bool:
-    """Whether a call turns a switch on."""
-    return not index.resolve(call.func).names.isdisjoint(_CALLED[switch])
+def calls_that_switch(index: Index, switch: str) -> List[ast.Call]:
+    """The calls that turn a switch on."""
+    return index.calls_of(frozenset(_CALLED[switch]))
 
 
 def _called(index: Index) -> Iterator[str]:
-    last = {name.rpartition(".")[2] for names in _CALLED.values() for name in names}
-    for call in index.calls:
-        if _may_be_named(call.func, last):
-            yield from (switch for switch in _CALLED if is_call_of(index, call, switch))
-
-
-def _may_be_named(node: ast.expr, last: Collection[str]) -> bool:
-    """Whether it is worth resolving: a name may be an alias, an attribute tells by itself."""
-    return isinstance(node, ast.Name) or getattr(node, "attr", "") in last
+    return (switch for switch in _CALLED if calls_that_switch(index, switch))
 
 
 def _written(index: Index) -> Iterator[str]:

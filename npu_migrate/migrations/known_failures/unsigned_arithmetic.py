@@ -48,9 +48,7 @@ def run(context: Context, host: Host) -> None:
 
 
 def _sums(context: Context) -> Iterator[ast.expr]:
-    for call in context.index.calls:
-        if context.is_named(call.func, SUMS):
-            yield call
+    yield from context.index.calls_of(SUMS)
     for node in ast.walk(context.index.tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             yield node

@@ -9,6 +9,7 @@ from npu_migrate.migrations.loss_scale.managers import COUNTERPARTS
 from npu_migrate.names import dotted, literal
 from npu_migrate.plan import ReplaceExpression
 
+_GETATTR = frozenset(("builtins.getattr",))
 OTHERS = vocabulary.TO_MIGRATE | vocabulary.LOSS_SCALES
 
 
@@ -18,8 +19,8 @@ def run(context: Context) -> None:
         for node in _parts(chain):
             if _is_handed_on(context, node):
                 _handed_on(context, node)
-    for call in context.index.calls:
-        if context.calls_to(call, "builtins.getattr") and len(call.args) > 1:
+    for call in context.index.calls_of(_GETATTR):
+        if len(call.args) > 1:
             _by_name(context, call)
 
 

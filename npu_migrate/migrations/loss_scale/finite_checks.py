@@ -28,9 +28,7 @@ class FiniteChecks:
 
     def guards(self) -> None:
         """Replace the checks that only guard clipping."""
-        for cond in self.index.calls:
-            if not self.context.is_named(cond.func, (vocabulary.COND,)):
-                continue
+        for cond in self.index.calls_of(frozenset((vocabulary.COND,))):
             norm = self._guarded_norm(cond)
             if norm is None or not self._is_scaled(cond):
                 continue
@@ -59,9 +57,7 @@ class FiniteChecks:
 
     def report_left(self) -> None:
         """Report the checks that are still there once everything else is planned."""
-        for call in self.index.calls:
-            if not self.context.is_named(call.func, vocabulary.FINITE_CHECKS):
-                continue
+        for call in self.index.calls_of(vocabulary.FINITE_CHECKS):
             statement = self.index.statement(call)
             if (
                 statement in self.on_gradients
@@ -91,9 +87,7 @@ class FiniteChecks:
 
     def report_elsewhere(self, host: Host) -> None:
         """Report the checks of anything else than gradients."""
-        for call in self.index.calls:
-            if not self.context.is_named(call.func, vocabulary.FINITE_CHECKS):
-                continue
+        for call in self.index.calls_of(vocabulary.FINITE_CHECKS):
             if self.index.statement(call) in self.on_gradients or self._is_reported(call):
                 continue
             if self.context.stands(call) and not self.context.without(call) and not host.runs(call):

@@ -105,8 +105,8 @@ class Gradients:
 
     def _finite_check_follows(self, call: ast.Call) -> bool:
         """Whether the finite check of these gradients is reported in any case."""
-        for check in self.index.calls:
-            if self.context.is_named(check.func, vocabulary.FINITE_CHECKS) and check.args:
+        for check in self.index.calls_of(vocabulary.FINITE_CHECKS):
+            if check.args:
                 if call in self.optimizers.derives_from(check.args[0], (vocabulary.GRADIENTS,)):
                     return True
         return False

@@ -8,6 +8,9 @@ from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import FUNCTIONS, dotted, literal, method_name
 
+_ISINSTANCE = frozenset(("builtins.isinstance",))
+_INT = frozenset(("builtins.int",))
+
 
 class HandMigrated:
     """What the optimizers of one file would stumble over on the NPU."""
@@ -25,9 +28,7 @@ class HandMigrated:
 
     def _unbound_managers(self) -> None:
         """The manager exists only under a flag, the optimizer always."""
-        for call in self.index.calls:
-            if not self.optimizers.is_wrap(call, vocabulary.SCALED):
-                continue
+        for call in self.index.calls_of(vocabulary.SCALED):
             manager = argument(call, 1, "loss_scale_manager", "loss_scale")
             if not isinstance(manager, ast.Name):
                 continue
@@ -68,10 +69,8 @@ class HandMigrated:
 
     def _types_tested(self) -> None:
         """``isinstance(opt, SomeOptimizer)`` is false once ``opt`` is wrapped."""
-        for call in self.index.calls:
-            if not self.context.is_named(call.func, ("builtins.isinstance",)) or not call.args:
-                continue
-            if self.context.without(call) or not dotted(call.args[0]):
+        for call in self.index.calls_of(_ISINSTANCE):
+            if not call.args or self.context.without(call) or not dotted(call.args[0]):
                 continue
             tested = call.args[0]
             if self.optimizers.layers(tested) or self.optimizers.scalings(tested):
@@ -79,9 +78,7 @@ class HandMigrated:
 
     def _already_migrated(self) -> None:
         """Faults of scripts that were migrated by hand."""
-        for call in self.index.calls:
-            if not self.optimizers.is_wrap(call, vocabulary.NPU_SCALED):
-                continue
+        for call in self.index.calls_of(vocabulary.NPU_SCALED):
             inner = self.optimizers.inner(call)
             if inner is None:
                 continue
@@ -138,8 +135,8 @@ class HandMigrated:
 
     def _environment(self) -> None:
         """``int(os.getenv("RANK_SIZE"))`` fails on a plain shell."""
-        for call in self.index.calls:
-            if not self.context.is_named(call.func, ("builtins.int",)) or len(call.args) != 1:
+        for call in self.index.calls_of(_INT):
+            if len(call.args) != 1:
                 continue
             value = call.args[0]
             variable = self._variable_without_default(value)

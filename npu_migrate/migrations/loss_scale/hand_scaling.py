@@ -8,6 +8,8 @@ from npu_migrate.migrations.context import argument, same
 from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.names import Binding, Index, dotted, literal, method_name
 
+_GRADIENTS = frozenset((vocabulary.GRADIENTS,))
+_COMPUTING = frozenset(("compute_gradients",))
 _MODULES = ("tensorflow", "tensorflow.math")
 _PRODUCTS = ("multiply", "scalar_mul")
 _QUOTIENTS = ("divide", "div", "truediv", "realdiv", "div_no_nan", "divide_no_nan")
@@ -29,7 +31,7 @@ class HandScaling:
         a scale.
         """
         found = {}
-        for call in self.index.calls:
+        for call in self.index.possible_calls(_GRADIENTS, _COMPUTING):
             if self._gives_gradients(call):
                 for scale in self._factors(argument(call, 0, "loss", "ys")):
                     is_named = bool(dotted(scale))

@@ -47,9 +47,10 @@ class Managers:
         self._managers()
         self._migrated_managers()
         self._loss_scales()
-        self._loss_scale_calls()
-        self._loss_scale_calls_elsewhere()
-        self._loss_scale_attributes()
+        if self.scales:
+            self._loss_scale_calls()
+            self._loss_scale_calls_elsewhere()
+            self._loss_scale_attributes()
 
     # Managers of tf.contrib: the same name, the same arguments --------------------------------
 
@@ -57,8 +58,8 @@ class Managers:
         left = self._taken_by(self.verdicts.left) - self._taken_by(self.verdicts.migrated)
         self.context.staying.update(call.func for call in left)
         for rule, target in COUNTERPARTS.values():
-            for call in self.index.calls:
-                if not self.context.matches(rule, call.func) or call in left:
+            for call in self.context.calls_matching(rule):
+                if call in left:
                     continue
                 resolution = self.index.resolve(call.func)
                 if len(resolution.names) > 1:
@@ -79,9 +80,8 @@ class Managers:
 
     def _migrated_managers(self) -> None:
         """Managers of the NPU that are built inside control dependencies."""
-        for call in self.index.calls:
-            is_manager = self.context.is_named(call.func, (vocabulary.EXPONENTIAL_MANAGER,))
-            if is_manager and not unpacks(call):
+        for call in self.index.calls_of(frozenset((vocabulary.EXPONENTIAL_MANAGER,))):
+            if not unpacks(call):
                 self.dependencies.lift(call, None, *spelled(call, dotted(call.func)))
 
     def _taken_by(self, wraps: Iterable[ast.Call]) -> Set[ast.Call]:
@@ -96,9 +96,7 @@ class Managers:
         scales_of = self.verdicts.scales_of
         wanted = {scale for wrap in self.verdicts.migrated for scale in scales_of(wrap)}
         left = {scale for wrap in self.verdicts.left for scale in scales_of(wrap)}
-        for call in self.index.calls:
-            if not self.optimizers.is_wrap(call, vocabulary.LOSS_SCALES):
-                continue
+        for call in self.index.calls_of(vocabulary.LOSS_SCALES):
             if call in wanted and not unpacks(call):
                 self.scales.add(call)
                 self._loss_scale(call)

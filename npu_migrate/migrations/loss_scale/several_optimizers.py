@@ -25,6 +25,8 @@ class SeveralOptimizers:
 
     def _shared_overflow(self) -> None:
         """Two loss-scaling optimizers in one ``session.run`` share one overflow register."""
+        if len(self.optimizers.scaling()) < 2:
+            return
         reported: Set[Tuple[int, ...]] = set()
         together: List[Tuple[ast.AST, List[ast.expr]]] = [
             (call, self._run_together(call)) for call in self.index.calls
@@ -109,9 +111,7 @@ class SeveralOptimizers:
     def _shared_managers(self) -> None:
         """Two optimizers on one manager count every step twice."""
         owners: Dict[ast.Call, List[ast.Call]] = {}
-        for call in self.index.calls:
-            if not self.optimizers.is_wrap(call, vocabulary.SCALED):
-                continue
+        for call in self.index.calls_of(vocabulary.SCALED):
             manager = argument(call, 1, "loss_scale_manager", "loss_scale")
             if manager is None or not dotted(manager):
                 continue

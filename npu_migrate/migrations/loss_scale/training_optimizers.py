@@ -27,6 +27,7 @@ from npu_migrate.names import (
     method_name,
 )
 
+_TRAINING_FUNCTIONS = frozenset(vocabulary.TRAINING_FUNCTIONS)
 KERAS = "a Keras optimizer can't be wrapped under TensorFlow 1.15"
 UNKNOWN = "what optimizer this is can't be seen here"
 ENTANGLED = "there is no one place behind which the optimizer is always this one"
@@ -79,13 +80,12 @@ class TrainingOptimizers:
             self.found = [training for training in self._find() if training.obstacle]
 
     def _scales(self) -> bool:
-        return any(self.optimizers.is_wrap(c, vocabulary.SCALED) for c in self.index.calls)
+        return bool(self.index.calls_of(vocabulary.SCALED))
 
     def _runs_eagerly(self) -> bool:
         return any(
             self.index.statement(call) in self.index.tree.body
-            for call in self.index.calls
-            if self.index.resolve(call.func).names & vocabulary.EAGER_SWITCHES
+            for call in self.index.calls_of(vocabulary.EAGER_SWITCHES)
         )
 
     @property
@@ -129,7 +129,7 @@ class TrainingOptimizers:
         for use in self.optimizers.uses():
             if self._may_train(use):
                 yield use, self.optimizers.receiver(use)
-        for call in self.index.calls:
+        for call in self.index.possible_calls(_TRAINING_FUNCTIONS):
             for name in self.index.resolve(call.func).names & vocabulary.TRAINING_FUNCTIONS.keys():
                 optimizer = argument(call, *vocabulary.TRAINING_FUNCTIONS[name])
                 yield call, call if optimizer is None else optimizer
@@ -139,8 +139,8 @@ class TrainingOptimizers:
         bindings = set(self._bindings(root))
         return [
             reader
-            for call in self.index.calls
-            if isinstance(call.func, ast.Attribute) and call.func.attr in COMPUTING
+            for call in self.index.calls_written(COMPUTING)
+            if isinstance(call.func, ast.Attribute)
             for reader in self._roots(call.func.value, ())
             if not bindings.isdisjoint(self._bindings(reader))
         ]
@@ -257,7 +257,7 @@ class TrainingOptimizers:
 
     def _has_graphs(self) -> bool:
         """Whether the file makes graphs of its own, so that methods may build in several."""
-        return any(method_name(call) == "as_default" for call in self.index.calls)
+        return any(map(method_name, self.index.calls_written(("as_default",))))
 
     def _behind(
         self, root: ast.expr, statements: Sequence[ast.stmt], roots: Sequence[ast.expr]

@@ -41,7 +41,7 @@ class Verdicts:
         self.index = context.index
         self.optimizers = optimizers
         self.nesting = order
-        wraps = [c for c in self.index.calls if optimizers.is_wrap(c, vocabulary.TO_MIGRATE)]
+        wraps = self.index.calls_of(vocabulary.TO_MIGRATE)
         self._of = {wrap: self._judge(wrap) for wrap in wraps}
         self._agree()
 
@@ -111,8 +111,8 @@ class Verdicts:
         origins = [o for value in kept for o in self.optimizers.origins(value)]
         if any(self.context.run.is_keras_optimizer(o.name) for o in origins):
             return True
-        for call in self.index.calls:
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
+        for call in self.index.calls_written(("compile",)):
+            if isinstance(call.func, ast.Attribute):
                 compiled = argument(call, 0, "optimizer")
                 if compiled is not None and wrap in self.optimizers.producers(compiled):
                     return True

@@ -34,11 +34,10 @@ def run(context: Context) -> None:
     if GELU not in context.rules:
         return
     functions: Dict[Union[FunctionNode, ast.Lambda], None] = {}
-    for call in context.index.calls:
-        if context.matches(GELU, call.func):
-            holder = _function_around(context.index, call)
-            if holder is not None and not context.without(call):
-                functions[holder] = None
+    for call in context.calls_matching(GELU):
+        holder = _function_around(context.index, call)
+        if holder is not None and not context.without(call):
+            functions[holder] = None
     for function in functions:
         if isinstance(function, ast.Lambda):
             _lambda(context, function)

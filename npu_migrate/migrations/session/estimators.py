@@ -29,6 +29,9 @@ NO_CLASS = "; NPUEstimator can't take its place: {}"
 Made = Tuple[str, int]
 """An Estimator's qualified name, and how many arguments stand before its own (``self``)."""
 
+_ESTIMATORS = frozenset(CONFIG_AT)
+_INIT = frozenset(("__init__",))
+
 
 class Estimators:
     """Migrates the Estimators of one file."""
@@ -40,7 +43,8 @@ class Estimators:
         self.classes = NpuEstimators(context, self.configs)
 
     def run(self) -> None:
-        for call in self.index.calls:
+        own = frozenset(node.name for node in self.index.classes)
+        for call in self.index.possible_calls(_ESTIMATORS, own | _INIT):
             made = self._made(call)
             if made is not None:
                 self._estimator(call, *made)

@@ -23,7 +23,9 @@ LEAVING = (
     "builtins.quit",
 )
 """What ends the process."""
-CLEARING = ("tensorflow.keras.backend.clear_session", "npu_bridge.npu_init.npu_clear_session")
+CLEARING = frozenset(
+    ("tensorflow.keras.backend.clear_session", "npu_bridge.npu_init.npu_clear_session")
+)
 RUNNING = ("tensorflow.app.run", "absl.app.run")
 NOT_RUN = (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)
 
@@ -107,7 +109,7 @@ class Keras:
         """Source of both; where the script clears sessions, the last one is Keras's own."""
         made = f"{self.context.local(vocabulary.KERAS_SESSION, start)}({self._config(start)})"
         close = self.context.local(vocabulary.CLOSE_SESSION, start)
-        if any(self.context.calls_to(call, *CLEARING) for call in self.index.calls):
+        if self.index.calls_of(CLEARING):
             session = f"{self.context.tensorflow(start)}.keras.backend.get_session()"
             return f"{made}\n", f"{close}({session})\n"
         name = self.context.fresh("keras_session")
@@ -140,4 +142,4 @@ class Keras:
 
 def has_own_session(index: Index) -> bool:
     """Whether a file gives Keras a session itself."""
-    return any(index.resolve(c.func).names & vocabulary.KERAS_SESSIONS for c in index.calls)
+    return bool(index.calls_of(vocabulary.KERAS_SESSIONS))

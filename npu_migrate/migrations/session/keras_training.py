@@ -24,7 +24,7 @@ class KerasTraining:
         self.optimizers = optimizers
         self.calls: Dict[ast.Call, bool] = {}
         """Calls that train -> whether that is assumed, since the model can't be resolved."""
-        fits = [call for call in index.calls if method_name(call) in TRAINING]
+        fits = [call for call in index.calls_written(TRAINING) if method_name(call)]
         if not fits or not any(map(self.is_keras, index.chains)):
             return
         for call in fits:

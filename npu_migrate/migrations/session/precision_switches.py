@@ -55,8 +55,7 @@ def options(index: Index) -> List[Switch]:
 def _rewrites(index: Index) -> List[Switch]:
     return [
         Switch(call, vocabulary.GRAPH_REWRITE, followed=False)
-        for call in index.calls
-        if vocabulary.GRAPH_REWRITE in index.resolve(call.func).names
+        for call in index.calls_of(frozenset((vocabulary.GRAPH_REWRITE,)))
     ]
 
 

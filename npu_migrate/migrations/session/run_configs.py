@@ -24,6 +24,9 @@ DISTRIBUTES = (
 )
 """What to say of a strategy that goes: one process trains as one device did."""
 
+_KNOWN = frozenset((*RUN_CONFIGS, vocabulary.NPU_RUN_CONFIG))
+_REPLACING = frozenset(("replace",))
+
 
 class RunConfigs:
     """The configurations of one file."""
@@ -36,7 +39,7 @@ class RunConfigs:
 
     def report(self, replaced: Container[ast.Call] = ()) -> None:
         """Drop what the NPU has not; of what is ``replaced`` whole, another edit does."""
-        for call in self.index.calls:
+        for call in self.index.possible_calls(_KNOWN, _REPLACING):
             if self.is_made_by(call) or self._replaces(call):
                 if call not in replaced:
                     self._without_counterpart(call)
@@ -44,8 +47,7 @@ class RunConfigs:
 
     def is_made_by(self, producer: object) -> bool:
         """Whether a call makes a configuration of TensorFlow or of the NPU."""
-        known = (*RUN_CONFIGS, vocabulary.NPU_RUN_CONFIG)
-        return isinstance(producer, ast.Call) and self.context.is_named(producer.func, known)
+        return isinstance(producer, ast.Call) and self.context.is_named(producer.func, _KNOWN)
 
     def origins(self, config: ast.expr) -> List[Producer]:
         """What may have made a configuration, seen through ``config.replace(...)``."""

@@ -10,7 +10,7 @@ from npu_migrate.migrations.optimizers import Optimizers
 from npu_migrate.migrations.session import precision
 from npu_migrate.migrations.session.estimator_classes import CONFIG_AT
 from npu_migrate.migrations.session.npu_configs import NpuConfigs
-from npu_migrate.names import FUNCTIONS, Index, dotted, is_none, literal
+from npu_migrate.names import FUNCTIONS, Index, dotted, is_none, literal, method_name
 from npu_migrate.plan import Argument, EditCall
 
 TRAIN = "tensorflow.train."
@@ -59,20 +59,19 @@ DISTINCTIVE = METHODS[TRAIN + "Supervisor"]
 MONITORED = TRAIN + "MonitoredSession"
 SERVER = TRAIN + "Server"
 
+MADE = frozenset((*MAKERS, MONITORED))
+MAKING = frozenset(method for methods in METHODS.values() for method in methods)
+CONFIGURING = frozenset((*MAKERS, *CONFIG_AT, MONITORED))
+NPU_CONFIGS = frozenset(("NPURunConfig", "npu_run_config_init"))
+
 
 def configures(index: Index) -> bool:
     """Whether a file makes sessions or an Estimator, or a configuration of the NPU for one."""
     return any(
-        name in MAKERS
-        or name in CONFIG_AT
-        or name == MONITORED
-        or name.endswith((".NPURunConfig", ".npu_run_config_init"))
-        for call in index.calls
+        name in CONFIGURING or name.rpartition(".")[2] in NPU_CONFIGS
+        for call in index.possible_calls(CONFIGURING, NPU_CONFIGS)
         for name in index.resolve(call.func).names
-    ) or any(
-        isinstance(call.func, ast.Attribute) and call.func.attr in DISTINCTIVE
-        for call in index.calls
-    )
+    ) or any(map(method_name, index.calls_written(DISTINCTIVE)))
 
 
 class Sessions:
@@ -85,7 +84,7 @@ class Sessions:
         self.configs = NpuConfigs(context.index, optimizers, context.run.npu_configs)
 
     def run(self) -> None:
-        for call in self.index.calls:
+        for call in self.index.possible_calls(MADE, MAKING):
             if not self.context.without(call):
                 self._call(call)
         for node in self.index.classes:
@@ -206,9 +205,8 @@ class Sessions:
 
     def _uses_npu_config(self, node: ast.AST) -> bool:
         return any(
-            self.context.calls_to(call, vocabulary.CONFIG_PROTO)
-            for call in self.index.calls
-            if self.index.inside(call, node)
+            self.index.inside(call, node)
+            for call in self.index.calls_of(frozenset((vocabulary.CONFIG_PROTO,)))
         )
 
     def _handed_on(self, chain: ast.expr) -> None:

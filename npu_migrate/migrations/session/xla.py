@@ -18,13 +18,14 @@ COMPILE = (
     "tensorflow.contrib.compiler.xla.estimator_model_fn",
 )
 FUNCTION = "tensorflow.function"
+SWITCHES = frozenset((OPTIONS, SET_JIT, SCOPE, FUNCTION))
 FLAGS = "TF_XLA_FLAGS"
 
 
 def run(context: Context) -> None:
     """Switch XLA off wherever one file switches it on."""
     _levels(context)
-    for call in context.index.calls:
+    for call in context.index.possible_calls(SWITCHES):
         if context.without(call):
             continue
         if context.calls_to(call, SET_JIT):

@@ -20,7 +20,7 @@ class Conds:
         """The conditions in a function."""
         return [
             call
-            for call in self.index.calls
+            for call in self.index.calls_of(vocabulary.CONDS)
             if self.index.resolve(call.func).sole in vocabulary.CONDS
             and self.index.region(call) is region
         ]

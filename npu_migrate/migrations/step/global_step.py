@@ -219,7 +219,7 @@ class GlobalStep:
 
     def _apart(self, moves: List[Move]) -> None:
         """The step moves in a function that applies nothing."""
-        if any(map(self.optimizers.scales, self.index.calls)):
+        if self.optimizers.scaling():
             self.context.report("step-moved-apart", moves[0].call)
 
     def _obstacle(self, judgement: Judgement, moves: List[Move]) -> None:

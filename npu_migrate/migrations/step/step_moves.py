@@ -188,7 +188,7 @@ class StepMoves:
 
     def _joined(self, left: ast.Call, right: ast.Call) -> bool:
         """Whether two training ops always run together."""
-        for call in self.index.calls:
+        for call in self.index.calls_of(frozenset((vocabulary.GROUP,))):
             if self.index.resolve(call.func).sole == vocabulary.GROUP:
                 made = self.optimizers.derives_from(call, (), APPLYING)
                 if left in made and right in made:

@@ -26,7 +26,7 @@ from npu_migrate.names import (
     parameters,
 )
 
-WRITES = ("assign", "assign_add", "assign_sub", "scatter_add", "count_up_to")
+WRITES = frozenset(("assign", "assign_add", "assign_sub", "scatter_add", "count_up_to"))
 """Methods of a variable that write it."""
 
 STEP_NAMES = ("global_step", "_global_step")
@@ -88,7 +88,7 @@ class Steps:
         return [move for owner, move in self._moves if region is None or owner is region]
 
     def _find_moves(self) -> Iterator[Tuple[ast.AST, Move]]:
-        for call in self.index.calls:
+        for call in self.index.possible_calls(vocabulary.ASSIGNMENTS, WRITES):
             step = self._assigned(call)
             owner = self.index.region(call)
             if step is None or self.is_apply_gradients(owner):
@@ -381,9 +381,8 @@ class Steps:
         ]
         reads += [
             call
-            for call in self.index.calls
+            for call in self.index.calls_of(vocabulary.STEP_GETTERS)
             if self.index.inside(call, owner)
-            and self.index.resolve(call.func).names & vocabulary.STEP_GETTERS
         ]
         return [read for read in reads if self._enters_the_update(read)]
 

@@ -10,11 +10,10 @@ from npu_migrate.plan import Status
 
 def run(context: Context) -> None:
     """Report the question; a note where it only chooses the branch for graphs."""
-    for call in context.index.calls:
-        if context.is_named(call.func, vocabulary.EAGERLY):
-            status = Status.NOTE if _chooses(context, call) else None
-            symbol = context.index.resolve(call.func).sole
-            context.report("executing-eagerly", call, status=status, symbol=symbol)
+    for call in context.index.calls_of(vocabulary.EAGERLY):
+        status = Status.NOTE if _chooses(context, call) else None
+        symbol = context.index.resolve(call.func).sole
+        context.report("executing-eagerly", call, status=status, symbol=symbol)
 
 
 def _chooses(context: Context, call: ast.Call) -> bool:

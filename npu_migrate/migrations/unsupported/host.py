@@ -58,9 +58,9 @@ class Host:
         return any(ancestor in self._functions for ancestor in self.index.ancestors(node))
 
     def _handed_over(self) -> Iterator[ast.AST]:
-        for call in self.index.calls:
+        for call in self.index.calls_written(CALLERS):
             name = last_name(call.func)
-            if name in CALLERS and "builtins." + name not in self.index.resolve(call.func).names:
+            if "builtins." + name not in self.index.resolve(call.func).names:
                 for value in arguments_of(call):
                     yield from (function for function, _ in functions_of(self.index, value))
 

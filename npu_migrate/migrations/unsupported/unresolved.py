@@ -19,9 +19,9 @@ DISTINCTIVE = frozenset(
 def run(context: Context) -> None:
     """Report calls like ``contrib().LossScaleOptimizer(...)``."""
     index = context.index
-    for call in index.calls:
+    for call in index.calls_written(DISTINCTIVE):
         function = call.func
-        if not isinstance(function, ast.Attribute) or function.attr not in DISTINCTIVE:
+        if not isinstance(function, ast.Attribute):
             continue
         resolution = index.resolve(function)
         if resolution.names or not _may_be_tensorflow(context, function.value):

@@ -10,6 +10,7 @@ from npu_migrate.names import arguments_of, literal
 WIDE = ("float64", "double", "complex64", "complex128")
 OF_TENSORFLOW = frozenset("tensorflow." + name for name in WIDE)
 OF_NUMPY = frozenset("numpy." + name for name in WIDE)
+OF_ANY = OF_TENSORFLOW | OF_NUMPY
 MAKERS = frozenset(
     "tensorflow." + name for name in ("to_double", "to_complex64", "to_complex128", "complex")
 )
@@ -37,7 +38,10 @@ ON_THE_HOST = (
 def run(context: Context, host: Host) -> None:
     """Report each statement that gives an operation of the graph such a type."""
     seen: Set[ast.stmt] = set()
+    makers = set(context.index.possible_calls(MAKERS))
     for call in context.index.calls:
+        if call not in makers and not _may_give_one(context, call):
+            continue
         name, certain = _wide_type(context, call)
         if not name or host.runs(call):
             continue
@@ -45,6 +49,12 @@ def run(context: Context, host: Host) -> None:
         if statement not in seen:
             seen.add(statement)
             context.report("wide-type", call, symbol=name, assumed=not certain)
+
+
+def _may_give_one(context: Context, call: ast.Call) -> bool:
+    """Whether it is worth resolving what is called."""
+    given = any(context.index.may_be(item, OF_ANY) for item in _items(call))
+    return given or bool(_type_by_name(call))
 
 
 def _wide_type(context: Context, call: ast.Call) -> Tuple[str, bool]:
@@ -66,13 +76,19 @@ def _wide_type(context: Context, call: ast.Call) -> Tuple[str, bool]:
 
 def _types(context: Context, call: ast.Call) -> Iterator[Tuple[str, bool]]:
     """The arguments that are, or may be, such a type."""
+    for item in _items(call):
+        names = context.index.resolve(item).names
+        wide = names & OF_ANY
+        if wide:
+            yield sorted(wide)[0], wide == names
+
+
+def _items(call: ast.Call) -> Iterator[ast.expr]:
     for value in arguments_of(call):
-        items = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
-        for item in items:
-            names = context.index.resolve(item).names
-            wide = names & (OF_TENSORFLOW | OF_NUMPY)
-            if wide:
-                yield sorted(wide)[0], wide == names
+        if isinstance(value, (ast.List, ast.Tuple)):
+            yield from value.elts
+        else:
+            yield value
 
 
 def _type_by_name(call: ast.Call) -> str:
