@@ -596,7 +596,7 @@ def _results(request: Request, sources: "Sequence[Source]", rules: LazyRules) ->
         extend_select=request.extend_select,
         with_texts=request.shows_texts,
         add_ignores=request.add_ignores,
-        counts_done=request.report is not None,
+        for_page=request.report is not None,
         ignored_in=request.settings.ignored_in([source.path for source in (*sources, *near)]),
     )
     folder = _cache_folder(request)

@@ -72,7 +72,7 @@ def _migrate_scripts(
         looks = list(each(partial(first_look, bool(options.loss_scale)), everything))
         scans = {reader.module(s): look.scan for s, look in zip(everything, looks) if look.scan}
         programs = Programs(scans, reader.resolve)
-        concerned = programs.concerned(options.counts_done)
+        concerned = programs.concerned(counts_done=options.for_page)
         files = [s for s in everything if reader.module(s) in concerned]
         planned: Iterator[FileResult] = iter(())
         if files:

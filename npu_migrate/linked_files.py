@@ -57,7 +57,7 @@ class LinkedFiles:
         migrator = Migrator(run, program_of, self._rules, self._chosen, self._options)
         selection = self._selection(migrator, steps, given)
         wanted = [source for source in self._files.values() if source.path in given]
-        counts = self._counts(run, wanted) if self._options.counts_done else {}
+        counts = self._counts(run, wanted) if self._options.for_page else {}
         for result in self._each(partial(migrator.result, selection), wanted):
             yield replace(result, on_npu=counts.get(result.path, {})) if counts else result
 

@@ -105,7 +105,8 @@ class Migrator:
             # A file is never half migrated: one edit that finds no place holds all of them back.
             held_back = result.unchanged("its text could not be matched")
             return replace(held_back, is_held_back=True)
-        return replace(result, after=after, changes=changes_of(plan, index.tree, script))
+        changes = changes_of(plan, index.tree, script) if self._options.for_page else ()
+        return replace(result, after=after, changes=changes)
 
     def _suppressions(self, path: str, script: Script) -> Suppressions:
         return of_script(path, script.python, self._options.ignored_in.get(path, ()))

@@ -26,8 +26,8 @@ class Options:
     add_ignores: bool = False
     """Migrate nothing, but write comments that suppress what would be left."""
 
-    counts_done: bool = False
-    """Whether it is wanted how much of each script is on the NPU already."""
+    for_page: bool = False
+    """Whether it is wanted for which findings each line changes, and what is on the NPU already."""
 
     @property
     def comments_out(self) -> bool:

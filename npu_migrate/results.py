@@ -33,7 +33,7 @@ class FileResult:
     known: Tuple[Finding, ...] = ()
     """What a baseline has."""
     changes: "Tuple[Change, ...]" = ()
-    """Which lines change for which finding, where the new text was asked for."""
+    """Which lines change for which finding, where that was asked for."""
     on_npu: Mapping[str, int] = field(default_factory=dict)
     """Family -> places that were on the NPU already, where that was asked for."""
     would_change: bool = False

@@ -7,11 +7,12 @@ calls that may have made it.
 """
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     Collection,
     Dict,
     FrozenSet,
+    Iterable,
     Iterator,
     List,
     Mapping,
@@ -48,6 +49,15 @@ class Origin:
     """The parameter that hands the optimizer over."""
 
 
+@dataclass(frozen=True)
+class _Descent:
+    """What lies between a value and the innermost optimizers that it may rest on."""
+
+    calls: Dict[ast.Call, None] = field(default_factory=dict)
+    others: Dict[Producer, None] = field(default_factory=dict)
+    """What is no call: parameters, and what can't be known."""
+
+
 class Optimizers:
     """The optimizers of one file."""
 
@@ -62,12 +72,21 @@ class Optimizers:
         """The calls that make optimizers to which loss scaling is added."""
         self._functions = functions or {}
         self._callers: Dict[str, List[ast.Call]] = {}
-        self._subclasses: Dict[str, bool] = {}
+        self._producers: Dict[ast.expr, Sequence[Producer]] = {}
+        self._descents: Dict[ast.expr, _Descent] = {}
+        self._uses: Optional[List[ast.Call]] = None
+        self._uses_by_layer: Optional[Dict[ast.Call, List[ast.Call]]] = None
 
     # Values -----------------------------------------------------------------------------------
 
-    def producers(self, node: ast.expr) -> List[Producer]:
+    def producers(self, node: ast.expr) -> Sequence[Producer]:
         """The expressions that may have made a value, also through parameters of this file."""
+        known = self._producers.get(node)
+        if known is None:
+            known = self._producers[node] = tuple(self._made_by(node))
+        return known
+
+    def _made_by(self, node: ast.expr) -> Iterable[Producer]:
         found: Dict[Producer, None] = {}
         pending: List[Producer] = list(self.index.producers(node))
         seen: Set[Producer] = set()
@@ -82,7 +101,7 @@ class Optimizers:
                     pending += self.index.producers(argument_value)
             else:
                 found[producer] = None
-        return list(found)
+        return found
 
     def handed(self, binding: Binding) -> List[ast.expr]:
         """What the calls of this file hand over for a parameter."""
@@ -139,9 +158,7 @@ class Optimizers:
 
     def layers(self, node: ast.expr) -> List[ast.Call]:
         """Every wrapping call that a value may have gone through, outermost first."""
-        found: Dict[ast.Call, None] = {}
-        self._descend(node, found, set())
-        return [call for call in found if self._wraps(call)]
+        return [call for call in self._descent(node).calls if self._wraps(call)]
 
     def _wraps(self, call: ast.Call) -> bool:
         known = self.is_wrap(call, vocabulary.SCALED | vocabulary.DISTRIBUTED)
@@ -161,16 +178,23 @@ class Optimizers:
             method_name(call) == "DistributedOptimizer" and not self.index.resolve(call.func).names
         )
 
-    def _descend(self, node: ast.expr, found: Dict[ast.Call, None], others: Set[Producer]) -> None:
+    def _descent(self, node: ast.expr) -> "_Descent":
+        known = self._descents.get(node)
+        if known is None:
+            known = self._descents[node] = _Descent()
+            self._descend(node, known)
+        return known
+
+    def _descend(self, node: ast.expr, descent: "_Descent") -> None:
         for producer in self.producers(node):
             if not isinstance(producer, ast.Call):
-                others.add(producer)
+                descent.others[producer] = None
                 continue
-            if producer in found:
+            if producer in descent.calls:
                 continue
-            found[producer] = None
+            descent.calls[producer] = None
             for inner in self._inside(producer):
-                self._descend(inner, found, others)
+                self._descend(inner, descent)
 
     def _inside(self, call: ast.Call) -> List[ast.expr]:
         """The optimizers that a call may wrap: ours, and those of a class of the user's own."""
@@ -183,9 +207,7 @@ class Optimizers:
 
     def scalings(self, node: ast.expr) -> List[ast.Call]:
         """The loss-scaling wraps that a value may have gone through, or will have."""
-        found: Dict[ast.Call, None] = {}
-        self._descend(node, found, set())
-        return [call for call in found if self.scales(call)]
+        return [call for call in self._descent(node).calls if self.scales(call)]
 
     def scales(self, call: ast.Call) -> bool:
         """Whether a call makes an optimizer that scales the loss, or will."""
@@ -221,11 +243,12 @@ class Optimizers:
 
     def origins(self, node: ast.expr) -> List[Origin]:
         """The innermost optimizers that a value may rest on."""
-        calls: Dict[ast.Call, None] = {}
-        others: Set[Producer] = set()
-        self._descend(node, calls, others)
-        found = [Origin("", binding=o) if isinstance(o, Binding) else Origin("", o) for o in others]
-        for call in calls:
+        descent = self._descent(node)
+        found = [
+            Origin("", binding=o) if isinstance(o, Binding) else Origin("", o)
+            for o in descent.others
+        ]
+        for call in descent.calls:
             function = self._function(call)
             if function is not None:
                 found += [Origin(name, call) for name in function.origins]
@@ -236,17 +259,22 @@ class Optimizers:
 
     def uses(self, owner: Optional[ast.AST] = None) -> List[ast.Call]:
         """The calls ``x.apply_gradients(...)`` and ``x.minimize(...)`` in a region of the file."""
-        return [
-            call
-            for call in self.index.calls_written(APPLYING)
-            if isinstance(call.func, ast.Attribute)
-            and not self.is_super(call.func.value)
-            and (owner is None or self.index.region(call) is owner)
-        ]
+        if self._uses is None:
+            self._uses = [
+                call
+                for call in self.index.calls_written(APPLYING)
+                if isinstance(call.func, ast.Attribute) and not self.is_super(call.func.value)
+            ]
+        return [use for use in self._uses if owner is None or self.index.region(use) is owner]
 
     def uses_of(self, wrap: ast.Call) -> List[ast.Call]:
         """The uses of an optimizer that a wrapping call may have made."""
-        return [use for use in self.uses() if wrap in self.layers(self.receiver(use))]
+        if self._uses_by_layer is None:
+            self._uses_by_layer = {}
+            for use in self.uses():
+                for layer in self.layers(self.receiver(use)):
+                    self._uses_by_layer.setdefault(layer, []).append(use)
+        return self._uses_by_layer.get(wrap, [])
 
     def averaged_by_hand(self, uses: Sequence[ast.Call]) -> bool:
         """Whether gradients are reduced over ranks on their way to some of the uses."""

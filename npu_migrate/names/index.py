@@ -1,7 +1,7 @@
 """The index of one file, which every migration asks."""
 
 import ast
-from typing import Collection, Dict, FrozenSet, List, Optional, Set, Tuple, Union
+from typing import Collection, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple, Union
 
 from npu_migrate.canonical import Canonical
 from npu_migrate.names.calls import Calls
@@ -31,17 +31,21 @@ class Index(Resolver):
         self._statements: Optional[Dict[ast.AST, List[ast.stmt]]] = None
         self._names_read: Optional[Dict[str, List[ast.Name]]] = None
         self._classes_by_name: Optional[Dict[str, ast.ClassDef]] = None
+        self._producers: Dict[ast.expr, Sequence[Union[ast.expr, Binding]]] = {}
         Walk(self, importer).run()
 
-    def producers(self, node: ast.expr) -> List[Union[ast.expr, Binding]]:
+    def producers(self, node: ast.expr) -> Sequence[Union[ast.expr, Binding]]:
         """The expressions whose value ``node`` may have, and parameters where the trail ends.
 
         Follows names, attributes of ``self``, conditional expressions and the returns of functions
         of this file.
         """
-        found: Dict[object, None] = {}
-        self._produce(node, (), found, set())
-        return list(found)  # type: ignore[arg-type]
+        known = self._producers.get(node)
+        if known is None:
+            found: Dict[object, None] = {}
+            self._produce(node, (), found, set())
+            known = self._producers[node] = tuple(found)  # type: ignore[arg-type]
+        return known
 
     def _produce(
         self, node: ast.expr, path: Tuple[int, ...], found: Dict[object, None], seen: Set[object]

@@ -50,7 +50,7 @@ def split_header(lines: Sequence[Line]) -> Tuple[Sequence[Line], Sequence[Line]]
 
 def bare(statement: Any) -> Any:
     """``statement`` without the lines above it."""
-    return statement.with_changes(leading_lines=[])
+    return statement.with_changes(leading_lines=[]) if statement.leading_lines else statement
 
 
 def alone(small: cst.BaseSmallStatement, line: Any, last: bool) -> cst.SimpleStatementLine:

@@ -35,9 +35,14 @@ def carry_out(data: bytes, tree: ast.Module, edits: Sequence[Edit]) -> Tuple[byt
 
 
 def _distinct(edits: Sequence[Edit]) -> List[Edit]:
+    """The edits, each once; two of one node alone can be the same."""
     distinct: List[Edit] = []
+    of_node: Dict[int, List[Edit]] = {}
     for edit in edits:
-        if edit not in distinct:
+        node = getattr(edit, "node", getattr(edit, "anchor", None))
+        others = of_node.setdefault(id(node), [])
+        if edit not in others:
+            others.append(edit)
             distinct.append(edit)
     return distinct
 

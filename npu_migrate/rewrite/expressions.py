@@ -35,6 +35,8 @@ class Expressions:
 
     def child(self, node: cst.CSTNode, parent: cst.CSTNode, field: str) -> cst.CSTNode:
         """``node``, which is a child of ``parent``, with the edits in it done."""
+        if not self._marks.lie_below(node):
+            return node
         new = self.edited(node)
         replaced = any(isinstance(edit, ReplaceExpression) for edit in self._marks.of(node))
         if replaced and isinstance(new, cst.BaseExpression):

@@ -1,7 +1,8 @@
 """Rebuilding a libcst node with other children."""
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Callable, Dict, Type, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Callable, Dict, List, Tuple, Type, TypeVar
 
 import libcst as cst
 
@@ -22,23 +23,33 @@ def is_node(value: object) -> "TypeGuard[cst.CSTNode]":
 def with_children(node: Node, change: Change) -> Node:
     """``node`` with each child replaced by what ``change`` makes of it."""
     changes: Dict[str, object] = {}
-    for field in fields(node):
-        value = getattr(node, field.name)
+    for name in _fields(type(node)):
+        value = getattr(node, name)
         if is_node(value):
-            new: object = change(value, field.name)
+            new: object = change(value, name)
             if new is not value:
-                changes[field.name] = new
+                changes[name] = new
         elif isinstance(value, (list, tuple)):
-            several = [_changed(item, field.name, change) for item in value]
+            several = [change(item, name) if is_node(item) else item for item in value]
             if any(one is not other for one, other in zip(several, value)):
-                changes[field.name] = several
+                changes[name] = several
     return node.with_changes(**changes) if changes else node
 
 
 def holds(node: cst.CSTNode, kind: Type[cst.CSTNode]) -> bool:
     """Whether a node is of a kind, or one inside it."""
-    return isinstance(node, kind) or any(holds(child, kind) for child in node.children)
+    pending: List[object] = [node]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, kind):
+            return True
+        if isinstance(value, (list, tuple)):
+            pending += value
+        elif is_node(value):
+            pending += [getattr(value, name) for name in _fields(type(value))]
+    return False
 
 
-def _changed(item: object, field: str, change: Change) -> object:
-    return change(item, field) if is_node(item) else item
+@lru_cache(maxsize=None)
+def _fields(kind: Type[cst.CSTNode]) -> Tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

@@ -32,19 +32,28 @@ class Owners:
         self._blocks: Dict[int, List[ast.stmt]] = {}
         self._parents: Dict[int, Optional[ast.stmt]] = {}
         self._owners: Dict[int, ast.stmt] = {}
-        self._searched: Set[int] = set()
+        self._expressions: Dict[int, List[Tuple[ast.AST, Kind]]] = {}
         self._read_block(tree.body, None)
+        self._lines = [statement.lineno for statement in self._statements]
 
     def statement(self, expression: ast.AST) -> ast.stmt:
         """The innermost statement that ``expression`` belongs to."""
         for statement in self._likely_first(expression):
             if id(expression) in self._owners:
                 break
-            self._search(statement)
+            self.expressions(statement)
         try:
             return self._owners[id(expression)]
         except KeyError:
             raise CannotPlace("the expression has no place of its own in the text") from None
+
+    def expressions(self, statement: ast.stmt) -> List[Tuple[ast.AST, Kind]]:
+        """The expressions that belong to a statement itself, in source order."""
+        known = self._expressions.get(id(statement))
+        if known is None:
+            known = self._expressions[id(statement)] = list(ast_expressions(statement))
+            self._owners.update((id(node), statement) for node, _ in known)
+        return known
 
     def block(self, statement: ast.stmt) -> List[ast.stmt]:
         """The list of statements that ``statement`` is one of."""
@@ -72,14 +81,9 @@ class Owners:
         Lines are no more than a hint: those of decorators and in formatted strings mislead.
         """
         line = getattr(expression, "lineno", 0)
-        position = bisect.bisect_right([one.lineno for one in self._statements], line)
+        position = bisect.bisect_right(self._lines, line)
         yield from self._statements[max(position - 1, 0) : position]
         yield from self._statements
-
-    def _search(self, statement: ast.stmt) -> None:
-        if id(statement) not in self._searched:
-            self._searched.add(id(statement))
-            self._owners.update((id(node), statement) for node, _ in ast_expressions(statement))
 
 
 def ast_blocks(statement: Any) -> Iterator[List[ast.stmt]]:
@@ -156,7 +160,7 @@ class Pairing:
 
     def _pair_expressions(self, statement: ast.stmt, node: cst.CSTNode) -> None:
         theirs = _by_name(cst_expressions(node, self._parents))
-        for name, ours in _by_name(ast_expressions(statement)).items():
+        for name, ours in _by_name(self._owners.expressions(statement)).items():
             others = theirs.get(name, [])
             if [kind for _, kind in ours] == [kind for _, kind in others]:
                 pairs = zip(ours, others)

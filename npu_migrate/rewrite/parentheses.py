@@ -122,6 +122,8 @@ def strength(expression: cst.CSTNode) -> int:
 
 def breaks_lines(expression: cst.CSTNode) -> bool:
     """Whether there is a line break in ``expression`` that no bracket of its own allows."""
+    if isinstance(expression, cst.Name):
+        return False
     code = cst.Module([]).code_for_node(expression)
     if "\n" not in code and "\r" not in code:
         return False

@@ -207,7 +207,9 @@ class Statements:
             (small,) = statement.body
             original: Any = node if isinstance(node, cst.BaseSmallStatement) else small
             edited = self._expressions.edited(original)
-            return statement.with_changes(body=[edited.with_changes(semicolon=small.semicolon)])
+            if edited.semicolon is not small.semicolon:
+                edited = edited.with_changes(semicolon=small.semicolon)
+            return statement.with_changes(body=[edited])
         if isinstance(statement, cst.SimpleStatementLine):
             body = [self._expressions.edited(small) for small in statement.body]
             return statement.with_changes(body=body)

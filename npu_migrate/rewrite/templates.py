@@ -1,6 +1,7 @@
 """The code of edits, with its ``$names`` filled in."""
 
 import re
+from functools import lru_cache
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Union
 
 import libcst as cst
@@ -21,11 +22,17 @@ _HOLE = "__part_{}__"
 def expression(code: str, parts: Parts) -> cst.BaseExpression:
     """The expression ``code`` with ``parts`` filled in."""
     try:
-        template = cst.parse_expression(_with_holes(code, parts))
+        template = _parsed(_with_holes(code, parts))
     except cst.ParserSyntaxError as error:
         raise CannotPlace(f"not an expression: {code}") from error
     whole = _hole(template, parts)
     return _fill(template, parts) if whole is None else parts[whole]
+
+
+@lru_cache(maxsize=1000)
+def _parsed(code: str) -> cst.BaseExpression:
+    """A tree for all places that get the same code: trees of libcst never change."""
+    return cst.parse_expression(code)
 
 
 def statements(code: str, parts: Parts, copies: Copies) -> List[Line]:

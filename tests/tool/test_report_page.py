@@ -51,7 +51,7 @@ def migrated(folder, **files):
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     found = sources.find([str(folder)])[0]
-    results = engine.migrate(found, RULES, Options(counts_done=True))
+    results = engine.migrate(found, RULES, Options(for_page=True))
     return render(Run(tuple(results), written=False), RULES), results[0]
 
 
