@@ -5,6 +5,19 @@ from typing import Dict, Iterable, Optional, Set, Tuple
 
 Parts = Tuple[str, ...]
 
+OF_OTHERS = frozenset(
+    (
+        *("tensorflow", "tensorflow_core", "tensorflow_estimator", "tf_slim", "keras"),
+        *("horovod", "byteps", "npu_bridge", "npu_device", "npu_migrate", "hccl"),
+        *("absl", "numpy"),
+    )
+)
+"""Packages that no file of a run stands for, whatever it is called.
+
+A folder of examples is often called ``tensorflow``, and the module for one backend of several
+``keras``: what they import by that name is not themselves.
+"""
+
 
 class Layout:
     """The modules of a run, found by folder as the interpreter would from any folder above.
@@ -54,7 +67,7 @@ class Layout:
         if level:
             above = folder[: len(folder) - (level - 1)]
             return self._find(above + names) or self._name(above + names)
-        if dotted.partition(".")[0] not in self._last:
+        if names[0] in OF_OTHERS or names[0] not in self._last:
             return dotted
         for depth in range(len(folder), len(self.root) - 1, -1):
             found = self._find_outermost(folder[:depth], names)

@@ -1,7 +1,9 @@
 """What a script calls under another name than the one that TensorFlow gives it is found as well."""
 
 import pytest
-from support import migrate
+from support import RULES, migrate
+
+from npu_migrate.layout import OF_OTHERS
 
 RUN = "import tensorflow as tf\nwith {made}:\n    pass\n"
 
@@ -54,3 +56,25 @@ def test_under_a_name_that_another_file_gives_it(imports, called):
     library = "import tensorflow as tf\nfrom tensorflow import Session as start\n"
     script = f"import tensorflow as tf\n{imports}\nwith {called}:\n    tf.Session\n"
     assert ("script.py", "NPU401") in found({"library.py": library, "script.py": script})
+
+
+@pytest.mark.parametrize(
+    "script, other",
+    (
+        ("examples/tensorflow/train.py", "examples/torch/train.py"),
+        ("tensorflow/train.py", "train.py"),
+        ("backends/tensorflow.py", "backends/torch.py"),
+        ("backends/tensorflow/train.py", "backends/tensorflow/__init__.py"),
+        ("lib/tensorflow/a/train.py", "lib/tensorflow/b/other.py"),
+    ),
+)
+def test_beside_files_that_are_called_like_it(script, other):
+    files = {script: RUN.format(made="tf.Session()"), other: "x = 1\n"}
+    assert found(files) == [(script, "NPU401")]
+
+
+def test_no_file_stands_for_a_package_that_the_rules_speak_of():
+    canonical = {**RULES.canonical, **RULES.exact}
+    matched = [name for rule in RULES.by_code.values() for name in rule.match]
+    spoken_of = {name.partition(".")[0] for name in [*canonical, *canonical.values(), *matched]}
+    assert spoken_of <= OF_OTHERS
