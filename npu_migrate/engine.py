@@ -8,12 +8,11 @@ that a run over thousands of files needs little more memory than its largest one
 
 import gc
 from contextlib import contextmanager
-from functools import partial
 from typing import Callable, Iterator, List, Sequence
 
 from npu_migrate.canonical import Canonical
 from npu_migrate.crew import crew
-from npu_migrate.first_look import first_look
+from npu_migrate.first_look import FirstPass
 from npu_migrate.left_alone import left_alone
 from npu_migrate.options import Options
 from npu_migrate.programs import Programs
@@ -69,11 +68,16 @@ def _migrate_scripts(
     scanner = Scanner(_looked_for(rules, chosen), bool(options.loss_scale))
     reader = Reader(everything, rules, scanner)
     with _collector_paused(), crew(options.jobs, reader, everything) as each:
-        looks = list(each(partial(first_look, bool(options.loss_scale)), everything))
+        looks = list(each(FirstPass(rules, chosen, options), everything))
         scans = {reader.module(s): look.scan for s, look in zip(everything, looks) if look.scan}
         programs = Programs(scans, reader.resolve)
+        done = {
+            source.path: look.result
+            for source, look in zip(everything, looks)
+            if look.result is not None and programs.is_alone(reader.module(source))
+        }
         concerned = programs.concerned(counts_done=options.for_page)
-        files = [s for s in everything if reader.module(s) in concerned]
+        files = [s for s in everything if reader.module(s) in concerned and s.path not in done]
         planned: Iterator[FileResult] = iter(())
         if files:
             from npu_migrate.linked_files import LinkedFiles  # and with it all the migrations
@@ -83,7 +87,9 @@ def _migrate_scripts(
             planned = linked.results(names, frozenset(source.path for source in sources))
         results = []
         for source, look in zip(everything[: len(sources)], looks):
-            if reader.module(source) in concerned:
+            if source.path in done:
+                results.append(done[source.path])
+            elif reader.module(source) in concerned:
                 results.append(next(planned))
             else:
                 results.append(left_alone(source, look, rules, chosen, options))

@@ -55,6 +55,11 @@ class Layout:
             folder = folder[:-1]
         return folder
 
+    def holds_others(self, path: str) -> bool:
+        """Whether other files of the run are named below a file's module."""
+        parts = self._parts[path]
+        return (parts[:-1] if parts[-1] == "__init__" else parts) in self._packages
+
     def module(self, path: str) -> str:
         """The name of a file's module."""
         parts = self._parts[path]

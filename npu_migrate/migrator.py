@@ -1,5 +1,6 @@
 """Plans the changes of one file of a linked run, and carries them out."""
 
+from copy import copy
 from dataclasses import replace
 from typing import Dict, Mapping
 
@@ -58,25 +59,35 @@ class Migrator:
         found = share(source.path, program, plan, suppressions, precision_goes)
         return found.placed(read.script.placed)
 
+    def of(self, run: RunFacts, program_of: Mapping[str, str]) -> "Migrator":
+        """The same for the files of another run."""
+        other = copy(self)
+        other._run, other._program_of = run, program_of
+        return other
+
     def result(self, selection: Selection, reader: Reader, source: Source) -> FileResult:
         """The plan of a file, carried out."""
         path, module = source.path, reader.module(source)
         try:
             read = reader.read(source, self._run)
-            suppressions = self._suppressions(path, read.script)
-            plan = self._plan(path, read, suppressions, self._rules)
-            program = self._program_of[module] if selection.holds else ""
-            plan = selection.cut(plan, suppressions, program)
-            plan.findings += suppressions.judged(path, plan.suppressed, self._chosen, self._known)
-            if self._options.add_ignores:
-                return _with_ignores(path, read.script, plan)
-            result = self._migrated(path, read.script, read.index, plan)
+            result = self.result_of(selection, path, read)
             reader.forget(source, read.index)
             return result
         except SourceError as error:
             return self._lost(path, module, error)
         except RecursionError:
             return self._lost(path, module, too_deep(path))
+
+    def result_of(self, selection: Selection, path: str, read: ReadFile) -> FileResult:
+        """The plan of a file that was read, carried out."""
+        suppressions = self._suppressions(path, read.script)
+        plan = self._plan(path, read, suppressions, self._rules)
+        program = self._program_of[read.index.module] if selection.holds else ""
+        plan = selection.cut(plan, suppressions, program)
+        plan.findings += suppressions.judged(path, plan.suppressed, self._chosen, self._known)
+        if self._options.add_ignores:
+            return _with_ignores(path, read.script, plan)
+        return self._migrated(path, read.script, read.index, plan)
 
     def _lost(self, path: str, module: str, error: SourceError) -> FileResult:
         """What is read no more might have had to change with the rest of its program."""

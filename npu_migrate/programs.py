@@ -71,6 +71,10 @@ class Imports:
             self._names.update(dict.fromkeys(together, min(together)))
         return self._names[module]
 
+    def is_alone(self, module: str) -> bool:
+        """Whether a module makes a program by itself."""
+        return not self._neighbours[module]
+
     def around(self, modules: Iterable[str]) -> FrozenSet[str]:
         """The modules of every program that holds one of ``modules``."""
         return _reached(modules, self._neighbours)

@@ -10,6 +10,7 @@ from npu_migrate.migrations.signs import Text
 from npu_migrate.migrations.vocabulary import HOROVOD_NAMES
 from npu_migrate.names import Exports, Index, Resolution, exports
 from npu_migrate.outline import outline
+from npu_migrate.programs import ImportedNames
 from npu_migrate.rules import Rules
 from npu_migrate.scan import Scan, Scanner
 from npu_migrate.scripts import Script, read_script
@@ -50,6 +51,14 @@ class Reader:
     def resolve(self, module: str, dotted: str, level: int) -> str:
         """The qualified name that an import in a module of the run means."""
         return self._layout.resolve(self._sources[module].path, dotted, level)
+
+    def reaches_others(self, source: Source, imports: Sequence[ImportedNames]) -> bool:
+        """Whether a file may get at other files of the run: by imports, or as their package."""
+        layout, path = self._layout, source.path
+        return layout.holds_others(path) or any(
+            layout.resolve(path, imported.module, imported.level).startswith(":")
+            for imported in imports
+        )
 
     def look(self, source: Source) -> Tuple[Scan, Optional[ReadFile]]:
         """What the text of a file tells, and what was read if it may hold something to migrate.
@@ -101,7 +110,8 @@ class Reader:
 
     def forget(self, source: Source, index: Index) -> None:
         """Let go of the index of a file that is done."""
-        self._kept.pop(source.path, None)
+        if self._kept.pop(source.path, None) is not None:
+            self._room += len(source.read())
         self.done_with(source, index)
 
     def _keep(self, source: Source, script: Script, tree: ast.Module, text: Text) -> ReadFile:

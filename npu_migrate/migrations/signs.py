@@ -128,6 +128,7 @@ KERAS_TRAINING = signs(
     parts=[".fit(", ".fit_generator(", ".train_on_batch(", "import keras", "from keras"],
     beside=["keras"],
 )
+KERAS_FITS = signs("fit fit_generator train_on_batch", beside=["keras"])
 SESSIONS = signs(
     """
     Session InteractiveSession MonitoredSession MonitoredTrainingSession SingularMonitoredSession

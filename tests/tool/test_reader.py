@@ -13,11 +13,30 @@ SCRIPT = b"import tensorflow as tf\n\nsession = tf.Session()\n"
 
 @pytest.mark.parametrize("room", [10**6, len(SCRIPT), 0])
 def test_what_is_not_kept_is_read_again(monkeypatch, room):
-    sources = [Source(f"train_{number}.py", SCRIPT) for number in range(4)]
+    sources = [Source(f"train_{number}.py", b"import shared\n" + SCRIPT) for number in range(4)]
+    sources.append(Source("shared.py", SCRIPT))
     results = migrate(sources, load(()), Options())
     assert all(result.is_changed for result in results)
     monkeypatch.setattr(reader, "KEPT_BYTES", room)
     assert migrate(sources, load(()), Options()) == results
+
+
+def test_what_no_other_file_has_a_say_in_is_not_kept(monkeypatch):
+    read = []
+    look = reader.Reader.read
+    monkeypatch.setattr(
+        reader.Reader,
+        "read",
+        lambda self, source, run: read.append(source.path) or look(self, source, run),
+    )
+    sources = [
+        Source("alone.py", SCRIPT),
+        Source("shared.py", SCRIPT + b"def make():\n    return session\n"),
+        Source("train.py", b"from shared import make\n" + SCRIPT),
+    ]
+    results = migrate(sources, load(()), Options())
+    assert all(result.is_changed for result in results)
+    assert read == ["shared.py", "train.py"]
 
 
 def test_several_processes_find_what_one_finds():
