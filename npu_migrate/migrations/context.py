@@ -5,7 +5,19 @@ import itertools
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Collection, Dict, List, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    List,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+    Union,
+)
 
 from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
@@ -18,6 +30,8 @@ from npu_migrate.rules import Rule
 from npu_migrate.selection import is_coupled
 from npu_migrate.sources import decode
 from npu_migrate.suppressions import Suppressions
+
+Found = TypeVar("Found")
 
 _LINE_END = re.compile("\r\n|\r|\n")
 
@@ -62,6 +76,7 @@ class Context:
     spared: List[ast.AST] = field(default_factory=list)
     """Nodes that would have been edited, had nothing held the edit back."""
     _lines: Optional[List[str]] = None
+    _done: Dict[object, Any] = field(default_factory=dict)
 
     def report(
         self,
@@ -131,6 +146,13 @@ class Context:
         text = lines[line - 1] if line <= len(lines) else ""
         return len(text.encode("utf-8", "replace")[:offset].decode("utf-8", "ignore")) + 1
 
+    def once(self, work: Callable[["Context"], Found]) -> Found:
+        """What some work finds in the file, which is done once, whoever asks for it."""
+        if work not in self._done:
+            self._done[work] = work(self)
+        found: Found = self._done[work]
+        return found
+
     def shows(self, signs: Signs) -> bool:
         """Whether the text has a sign: a migration without its signs has no work."""
         return self.text.shows(signs)
@@ -155,15 +177,15 @@ class Context:
 
     def local(self, target: str, use: ast.AST) -> str:
         """The name under which new code at ``use`` reaches ``target``; imported where needed."""
-        for name, bindings in self.index.root.bindings.items():
-            if any(b.target == target for b in bindings) and len(bindings) == 1:
-                if self._not_shadowed(name, use):
-                    return name
+        for name in self.index.names_of(target):
+            if len(self.index.root.bindings[name]) == 1 and self._not_shadowed(name, use):
+                return name
         for wanted in self.wanted:
             if wanted.target == target:
                 self.wanted.append(Wanted(target, wanted.local, use))
                 return wanted.local
         local = self.fresh(target.rpartition(".")[2], prefix="NPU")
+        self.claim(local)
         self.wanted.append(Wanted(target, local, use))
         return local
 
@@ -172,10 +194,7 @@ class Context:
         for wanted in self.wanted:
             if wanted.target == target:
                 return wanted.local
-        for name, bindings in self.index.root.bindings.items():
-            if any(b.target == target for b in bindings):
-                return name
-        return target.rpartition(".")[2]
+        return next(iter(self.index.names_of(target)), target.rpartition(".")[2])
 
     def _not_shadowed(self, name: str, use: ast.AST) -> bool:
         reaching = self.index.bindings_at(name, use)
@@ -183,16 +202,14 @@ class Context:
 
     def fresh(self, name: str, prefix: str = "") -> str:
         """``name``, or a variation of it that nothing in the file binds."""
-        taken = self._taken()
-        while name in taken:
+        while self._is_taken(name):
             name = prefix + name if prefix and not name.startswith(prefix) else name + "_"
         return name
 
     def numbered(self, name: str) -> str:
         """``name``, or ``name_2`` and so on, kept from being given out again."""
-        taken = self._taken()
         numbered = (f"{name}_{number}" for number in itertools.count(2))
-        free = next(n for n in itertools.chain([name], numbered) if n not in taken)
+        free = next(n for n in itertools.chain([name], numbered) if not self._is_taken(n))
         self.claim(free)
         return free
 
@@ -200,16 +217,13 @@ class Context:
         """Keep a name that new code binds from being given out again."""
         self.claimed.add(name)
 
-    def _taken(self) -> Set[str]:
-        kept = {
-            name
-            for scope in self.index.all_scopes()
-            for name, bindings in scope.bindings.items()
-            if not all(self.gives_way(b) for b in bindings)
-        }
-        if self.contrib_stars():  # one may have to stay
-            kept.update(vocabulary.CONTRIB_OFFERED)
-        return kept | self.claimed | {wanted.local for wanted in self.wanted}
+    def _is_taken(self, name: str) -> bool:
+        """Whether something in the file binds a name, or new code does."""
+        if name in self.claimed:
+            return True
+        if name in vocabulary.CONTRIB_OFFERED and self.contrib_stars():  # one may have to stay
+            return True
+        return not all(map(self.gives_way, self.index.bindings_of(name)))
 
     def contrib_stars(self) -> List[ast.ImportFrom]:
         """The ``from tensorflow.contrib.mixed_precision import *`` of the file."""
@@ -246,6 +260,7 @@ class Context:
             if wanted.target == "tensorflow":
                 return wanted.local
         local = self.fresh("tf")
+        self.claim(local)
         self.wanted.append(Wanted("tensorflow", local, use))
         return local
 

@@ -1,7 +1,7 @@
 """Where a script sets variables of its environment."""
 
 import ast
-from typing import Container, Iterator, List, NamedTuple, Optional
+from typing import Collection, Iterator, List, NamedTuple, Optional
 
 from npu_migrate.names import Index, arguments_of, key_of, literal
 
@@ -18,16 +18,15 @@ class Setting(NamedTuple):
     value: ast.expr
 
 
-def settings(index: Index, names: Container[str]) -> List[Setting]:
+def settings(index: Index, names: Collection[str]) -> List[Setting]:
     """Where a file sets the variables of some names, and to what."""
     found = []
-    for string in index.string_nodes:
+    for string in index.strings(names):
         name = str(literal(string))
-        if name in names:
-            found += [Setting(string, name, value) for value in _value(index, string)]
-    for call in index.calls:
+        found += [Setting(string, name, value) for value in _value(index, string)]
+    for call in index.calls_of(frozenset((UPDATE,))):
         for keyword in call.keywords:
-            if keyword.arg in names and _sets(index, call, UPDATE):
+            if keyword.arg in names:
                 found.append(Setting(call, str(keyword.arg), keyword.value))
     return found
 

@@ -74,7 +74,8 @@ class Optimizers:
         self._callers: Dict[str, List[ast.Call]] = {}
         self._producers: Dict[ast.expr, Sequence[Producer]] = {}
         self._descents: Dict[ast.expr, _Descent] = {}
-        self._uses: Optional[List[ast.Call]] = None
+        self._uses: Optional[Dict[Optional[ast.AST], List[ast.Call]]] = None
+        """Region -> the uses in it; None for the whole file."""
         self._uses_by_layer: Optional[Dict[ast.Call, List[ast.Call]]] = None
 
     # Values -----------------------------------------------------------------------------------
@@ -257,15 +258,15 @@ class Optimizers:
                 found += [Origin(name, call) for name in sorted(names)] or [Origin("", call)]
         return found
 
-    def uses(self, owner: Optional[ast.AST] = None) -> List[ast.Call]:
+    def uses(self, owner: Optional[ast.AST] = None) -> Sequence[ast.Call]:
         """The calls ``x.apply_gradients(...)`` and ``x.minimize(...)`` in a region of the file."""
         if self._uses is None:
-            self._uses = [
-                call
-                for call in self.index.calls_written(APPLYING)
-                if isinstance(call.func, ast.Attribute) and not self.is_super(call.func.value)
-            ]
-        return [use for use in self._uses if owner is None or self.index.region(use) is owner]
+            self._uses = {None: []}
+            for call in self.index.calls_written(APPLYING):
+                if isinstance(call.func, ast.Attribute) and not self.is_super(call.func.value):
+                    self._uses[None].append(call)
+                    self._uses.setdefault(self.index.region(call), []).append(call)
+        return self._uses.get(owner, [])
 
     def uses_of(self, wrap: ast.Call) -> List[ast.Call]:
         """The uses of an optimizer that a wrapping call may have made."""

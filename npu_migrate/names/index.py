@@ -8,7 +8,7 @@ from npu_migrate.names.calls import Calls
 from npu_migrate.names.project import Exports
 from npu_migrate.names.resolver import Resolver
 from npu_migrate.names.scopes import Binding
-from npu_migrate.names.syntax import FUNCTIONS, FunctionNode, element, is_none
+from npu_migrate.names.syntax import FUNCTIONS, FunctionNode, element, is_none, literal
 from npu_migrate.names.walk import Importer, Walk
 
 
@@ -31,6 +31,10 @@ class Index(Resolver):
         self._statements: Optional[Dict[ast.AST, List[ast.stmt]]] = None
         self._names_read: Optional[Dict[str, List[ast.Name]]] = None
         self._classes_by_name: Optional[Dict[str, ast.ClassDef]] = None
+        self._strings: Optional[Dict[object, List[int]]] = None
+        self._bindings_by_name: Optional[Dict[str, List[Binding]]] = None
+        self._reads_by_binding: Dict[str, Dict[Binding, List[ast.Name]]] = {}
+        self._names_by_target: Optional[Dict[str, List[str]]] = None
         self._producers: Dict[ast.expr, Sequence[Union[ast.expr, Binding]]] = {}
         Walk(self, importer).run()
 
@@ -167,11 +171,13 @@ class Index(Resolver):
 
     def reads(self, binding: Binding) -> List[ast.Name]:
         """The reads of a name that may see this binding."""
-        return [
-            chain
-            for chain in self._reads_by_name().get(binding.name, ())
-            if binding in self.bindings(chain)
-        ]
+        if binding.name not in self._reads_by_binding:
+            found: Dict[Binding, List[ast.Name]] = {}
+            for read in self.reads_of(binding.name):
+                for seen in dict.fromkeys(self.bindings(read)):
+                    found.setdefault(seen, []).append(read)
+            self._reads_by_binding[binding.name] = found
+        return self._reads_by_binding[binding.name].get(binding, [])
 
     def _reads_by_name(self) -> Dict[str, List[ast.Name]]:
         if self._names_read is None:
@@ -191,6 +197,33 @@ class Index(Resolver):
     def statement_bindings(self, statement: ast.AST) -> List[Binding]:
         """The bindings that a statement makes itself (not those of nested statements)."""
         return self._own.get(statement, [])
+
+    def bindings_of(self, name: str) -> Sequence[Binding]:
+        """Every binding of a name in the file, in whatever scope."""
+        if self._bindings_by_name is None:
+            self._bindings_by_name = {}
+            for scope in self.all_scopes():
+                for bound, bindings in scope.bindings.items():
+                    self._bindings_by_name.setdefault(bound, []).extend(bindings)
+        return self._bindings_by_name.get(name, ())
+
+    def names_of(self, target: str) -> Sequence[str]:
+        """The names of the module's own scope that may stand for a qualified name."""
+        if self._names_by_target is None:
+            self._names_by_target = {}
+            for name, bindings in self.root.bindings.items():
+                for found in {binding.target for binding in bindings if binding.target}:
+                    self._names_by_target.setdefault(found, []).append(name)
+        return self._names_by_target.get(target, ())
+
+    def strings(self, values: Collection[str]) -> List[ast.expr]:
+        """The strings of the file that are one of some values, in the order of the walk."""
+        if self._strings is None:
+            self._strings = {}
+            for position, node in enumerate(self.string_nodes):
+                self._strings.setdefault(literal(node), []).append(position)
+        positions = (p for value in set(values) for p in self._strings.get(value, ()))
+        return [self.string_nodes[position] for position in sorted(positions)]
 
     def release(self) -> None:
         """Break the circles of scopes and bindings, so that all goes as soon as it is let go."""

@@ -14,6 +14,7 @@ from npu_migrate.plan import (
     InsertStatements,
     MoveStatement,
     ReplaceExpression,
+    ReplaceStatement,
 )
 from npu_migrate.rewrite.errors import CannotPlace
 from npu_migrate.rewrite.pairing import Owners, Pairing
@@ -53,6 +54,7 @@ class Marks:
         self.modules: List[cst.Module] = []
         self._edits: Dict[int, List[Edit]] = {}
         self._below: Dict[int, Edit] = {}
+        self._by_statement: Optional[Dict[ast.stmt, List[Edit]]] = None
         for edit in edits:
             with answering_for(edit):
                 for node in self._places(edit):
@@ -70,10 +72,32 @@ class Marks:
         """One of the edits of ``node`` or of what it holds."""
         return self._below[id(node)]
 
-    def changed(self, less: Edit, more: Iterable[Edit]) -> "Marks":
-        """The same edits, but for one, and with some more."""
-        edits = [edit for edit in self.edits if edit is not less]
+    def changed(self, less: ReplaceStatement, more: Iterable[Edit]) -> "Marks":
+        """The edits in the statement that one of them replaces, but for that one, and some more."""
+        edits = [edit for edit in self._edits_in(less.node) if edit is not less]
         return Marks(self.tree, self.pairing, self.owners, [*edits, *more])
+
+    def _edits_in(self, statement: ast.stmt) -> Sequence[Edit]:
+        """The edits of a statement and of what it holds."""
+        if self._by_statement is None:
+            self._by_statement = {}
+            for edit in self.edits:
+                around = [s for place in self._homes(edit) for s in self._around(place)]
+                for one in dict.fromkeys(around):
+                    self._by_statement.setdefault(one, []).append(edit)
+        return self._by_statement.get(statement, ())
+
+    def _homes(self, edit: Edit) -> List[ast.stmt]:
+        if isinstance(edit, _ON_EXPRESSIONS):
+            return [self.owners.statement(edit.node)]
+        return self._statements(edit)
+
+    def _around(self, statement: ast.stmt) -> Iterator[ast.stmt]:
+        """A statement and those that hold it."""
+        current: Optional[ast.stmt] = statement
+        while current is not None:
+            yield current
+            current = self.owners.parent(current)
 
     def _mark(self, node: cst.CSTNode, edit: Edit) -> None:
         self._edits.setdefault(id(node), []).append(edit)

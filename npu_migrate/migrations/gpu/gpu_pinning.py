@@ -144,20 +144,14 @@ class GpuPinning:
         removable = {statement for statement in going if self._may_go(statement, going)}
         whole = [s for s in removable if not any(a in removable for a in self.index.ancestors(s))]
         whole.sort(key=lambda statement: statement.lineno)
+        only_read = {statement for statement in whole if self._lists_devices(statement)}
         for line, (rule, symbol) in lines.items():
-            removed = [
-                statement
-                for statement in whole
-                if self._goes_with(statement, line) and self.context.stands(statement)
-            ]
+            with_line = {line, *self.index.ancestors(line)} | only_read
+            removed = [s for s in whole if s in with_line and self.context.stands(s)]
             edits: List[Edit] = [RemoveStatement(s, comment=False) for s in removed]
             self.context.report(rule, line, *edits, symbol=symbol)
             for statement in removed:
                 self.context.discard(statement)
-
-    def _goes_with(self, statement: ast.stmt, line: ast.stmt) -> bool:
-        """Whether removing a line removes a statement: one around it, or one only it reads."""
-        return self.index.inside(line, statement) or self._lists_devices(statement)
 
     def _emptied(self, going: Dict[ast.stmt, None]) -> Iterator[ast.stmt]:
         """The ``if``, ``for`` and ``try`` that hold nothing but statements that go."""

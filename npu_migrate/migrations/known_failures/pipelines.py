@@ -31,6 +31,8 @@ class Pipelines:
         self.index = index
         self._optimizers = optimizers
         self._partials: Dict[ast.AST, List[ast.Call]] = {}
+        self._roots_of: Dict[Producer, Dict[Producer, str]] = {}
+        self._called_in: Dict[Function, List[Function]] = {}
         self.mapped: List[Mapped] = [
             Mapped(call, function)
             for call in index.calls
@@ -76,6 +78,12 @@ class Pipelines:
 
     def _roots(self, call: ast.Call) -> Dict[Producer, str]:
         """What the chains of methods begin with that a call may end, and what it is called."""
+        if call not in self._roots_of:
+            self._roots_of[call] = self._followed(call)
+        return self._roots_of[call]
+
+    def _followed(self, call: ast.Call) -> Dict[Producer, str]:
+        """The same, followed back to calls whose roots are known."""
         found: Dict[Producer, str] = {}
         pending: List[Tuple[Producer, str]] = [(call, "")]
         seen: Set[Producer] = set()
@@ -85,8 +93,11 @@ class Pipelines:
                 continue
             seen.add(producer)
             receiver = self._receiver(producer)
-            if receiver is None:
-                found[producer] = name
+            if producer in self._roots_of and receiver is not None:
+                for root, called in self._roots_of[producer].items():
+                    found.setdefault(root, called)
+            elif receiver is None:
+                found.setdefault(producer, name)
             else:
                 called = dotted(receiver)
                 pending += [(p, called) for p in self._optimizers.producers(receiver)]
@@ -127,10 +138,14 @@ class Pipelines:
                 continue
             seen.add(function)
             yield function
-            for node in ast.walk(function):
-                if isinstance(node, ast.Call):
-                    called = self.index.function_called(node)
-                    pending += [called] if called is not None else []
+            pending += self._called(function)
+
+    def _called(self, function: Function) -> List[Function]:
+        if function not in self._called_in:
+            calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+            called = [self.index.function_called(call) for call in calls]
+            self._called_in[function] = [one for one in called if one is not None]
+        return self._called_in[function]
 
     def _bound(self, binding: Binding) -> List[ast.expr]:
         """What ``functools.partial`` gives a parameter."""

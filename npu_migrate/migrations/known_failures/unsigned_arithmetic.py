@@ -1,10 +1,11 @@
 """Sums and differences of unsigned bytes on the NPU (NPU711)."""
 
 import ast
-from typing import Iterator, List
+from typing import Iterator, List, Set
 
 from npu_migrate.migrations.context import Context, argument
 from npu_migrate.migrations.unsupported.host import Host
+from npu_migrate.names import FUNCTIONS
 
 BYTES = frozenset(("tensorflow.uint8", "tensorflow.quint8"))
 TYPED = {
@@ -41,9 +42,10 @@ SUMS = frozenset(
 
 def run(context: Context, host: Host) -> None:
     """Report each sum or difference of tensors of bytes outside the input pipeline."""
+    decoding = _decoding(context)
     for node in _sums(context):
         if any(_is_bytes(context, part) for part in _operands(node)):
-            if not host.runs(node) and not _decodes(context, node):
+            if not host.runs(node) and context.index.region(node) not in decoding:
                 context.report("bytes-added", node, symbol="tensorflow.uint8")
 
 
@@ -79,13 +81,8 @@ def _makes_bytes(context: Context, call: ast.Call) -> bool:
     return kind is not None and context.index.resolve(kind).sole in BYTES
 
 
-def _decodes(context: Context, node: ast.expr) -> bool:
-    """Whether the function around a node decodes records, as only the host does."""
-    region = context.index.region(node)
-    if isinstance(region, ast.Module):
-        return False
-    return any(
-        context.is_named(inner.func, DECODERS)
-        for inner in ast.walk(region)
-        if isinstance(inner, ast.Call)
-    )
+def _decoding(context: Context) -> Set[ast.AST]:
+    """The functions that decode records, as only the host does."""
+    calls = context.index.calls_of(DECODERS)
+    around = (ancestor for call in calls for ancestor in context.index.ancestors(call))
+    return {ancestor for ancestor in around if isinstance(ancestor, FUNCTIONS)}

@@ -1,7 +1,7 @@
 """How a loss-scaling optimizer is handed its gradients (NPU114 to NPU117)."""
 
 import ast
-from typing import List, Set
+from typing import FrozenSet, List, Set
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import Context, argument
@@ -97,19 +97,21 @@ class Gradients:
 
     def _scaled_by_hand(self) -> None:
         with_numbers = bool(self.context.run.loss_scale)
-        for call, scale in HandScaling(self.index, self.optimizers).calls(with_numbers).items():
-            if self.context.is_named(call.func, (vocabulary.GRADIENTS,)):
-                if self._finite_check_follows(call):
-                    continue
-            self.context.report("scaled-by-hand", call, scale=_source(scale))
+        scaled = HandScaling(self.index, self.optimizers).calls(with_numbers)
+        checked = self._checked() if scaled else frozenset()
+        for call, scale in scaled.items():
+            if call not in checked:
+                self.context.report("scaled-by-hand", call, scale=_source(scale))
 
-    def _finite_check_follows(self, call: ast.Call) -> bool:
-        """Whether the finite check of these gradients is reported in any case."""
-        for check in self.index.calls_of(vocabulary.FINITE_CHECKS):
-            if check.args:
-                if call in self.optimizers.derives_from(check.args[0], (vocabulary.GRADIENTS,)):
-                    return True
-        return False
+    def _checked(self) -> FrozenSet[ast.Call]:
+        """The gradients whose finite check is reported in any case."""
+        return frozenset(
+            call
+            for check in self.index.calls_of(vocabulary.FINITE_CHECKS)
+            if check.args
+            for call in self.optimizers.derives_from(check.args[0], (vocabulary.GRADIENTS,))
+            if self.context.is_named(call.func, (vocabulary.GRADIENTS,))
+        )
 
 
 def _callee(node: ast.expr) -> str:

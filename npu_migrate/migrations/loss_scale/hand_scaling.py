@@ -1,7 +1,7 @@
 """A loss scale without its optimizer: ``compute_gradients(loss * s)`` and then ``g / s``."""
 
 import ast
-from typing import Collection, Dict, Iterator, Optional
+from typing import Collection, Dict, Iterator, List, Optional
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument, same
@@ -23,6 +23,8 @@ class HandScaling:
     def __init__(self, index: Index, optimizers: Optimizers) -> None:
         self.index = index
         self.optimizers = optimizers
+        self._divisors: Dict[ast.AST, List[ast.expr]] = {}
+        """Region -> what something is divided by in it."""
 
     def calls(self, with_numbers: bool = False) -> Dict[ast.Call, ast.expr]:
         """The calls that give scaled gradients, with the scale.
@@ -58,10 +60,11 @@ class HandScaling:
 
     def _divided_by(self, scale: ast.expr, call: ast.Call) -> bool:
         """Whether something is divided by the scale where the gradients are made."""
-        return any(
-            divisor is not None and same(self._converted(divisor), scale)
-            for divisor in map(self._divisor, ast.walk(self.index.region(call)))
-        )
+        region = self.index.region(call)
+        if region not in self._divisors:
+            found = map(self._divisor, ast.walk(region))
+            self._divisors[region] = [self._converted(node) for node in found if node is not None]
+        return any(same(divisor, scale) for divisor in self._divisors[region])
 
     def _divisor(self, node: ast.AST) -> Optional[ast.expr]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):

@@ -174,11 +174,13 @@ def _test(conditions: Conditions, switch: PrecisionSwitch, use: ast.AST) -> Opti
 
 def _is_set_before(context: Context, use: ast.AST) -> bool:
     """Whether the environment always has mixed precision on when ``use`` runs."""
-    return any(
-        literal(setting.value) == "1"
-        and context.dominates(context.index.statement(setting.node), use)
-        for setting in settings(context.index, VARIABLES)
-    )
+    return any(context.dominates(statement, use) for statement in context.once(_switching_on))
+
+
+def _switching_on(context: Context) -> List[ast.stmt]:
+    """The statements that switch mixed precision on in the environment."""
+    found = settings(context.index, VARIABLES)
+    return [context.index.statement(s.node) for s in found if literal(s.value) == "1"]
 
 
 def is_set(context: Context, config: ast.expr) -> bool:

@@ -62,9 +62,9 @@ def _rewrites(index: Index) -> List[Switch]:
 def _options(index: Index) -> List[Switch]:
     """``tf.config.optimizer.set_experimental_options({'auto_mixed_precision': True})``."""
     found = []
-    for string in index.string_nodes:
+    for string in index.strings((OPTION,)):
         parent = index.parents.get(string)
-        if literal(string) != OPTION or not isinstance(parent, ast.Dict):
+        if not isinstance(parent, ast.Dict):
             continue
         holder = index.parents.get(parent)
         call = holder if isinstance(holder, ast.Call) else None
@@ -107,8 +107,7 @@ def sets_parameter(index: Index) -> bool:
         isinstance(ancestor, ast.Subscript)
         and isinstance(ancestor.value, ast.Attribute)
         and ancestor.value.attr == "parameter_map"
-        for string in index.string_nodes
-        if literal(string) in PARAMETERS
+        for string in index.strings(PARAMETERS)
         for ancestor in index.ancestors(string)
     )
 

@@ -2,7 +2,7 @@
 
 import ast
 from dataclasses import replace
-from typing import List
+from typing import List, Sequence
 
 from npu_migrate.facts import responsible, some_move_it
 from npu_migrate.migrations import vocabulary
@@ -236,7 +236,7 @@ class GlobalStep:
     def _leave_to_optimizers(
         self,
         moves: List[Move],
-        uses: List[ast.Call],
+        uses: Sequence[ast.Call],
         judgement: Judgement,
         responsibles: "set[str]",
     ) -> None:
@@ -255,7 +255,7 @@ class GlobalStep:
                 at = "global_step" if any(k.arg == "global_step" for k in use.keywords) else 1
                 self.context.report("step-handed-once", use, EditCall(use, "", (Argument(at),)))
 
-    def _twice_before(self, uses: List[ast.Call], move: Move) -> str:
+    def _twice_before(self, uses: Sequence[ast.Call], move: Move) -> str:
         """What to say where the step was counted twice with some of the optimizers."""
         if any(isinstance(a, (ast.If, ast.IfExp)) for a in self.index.ancestors(move.call)):
             return ""

@@ -67,7 +67,7 @@ class Steps:
     def regions(self) -> List[ast.AST]:
         """The functions (outermost) and the module body that use optimizers or move the step."""
         found: Dict[ast.AST, None] = {}
-        for call in self.optimizers.uses() + [move.call for move in self.moves()]:
+        for call in (*self.optimizers.uses(), *(move.call for move in self.moves())):
             region = self.index.region(call)
             if not self.is_apply_gradients(region):
                 found[region] = None
