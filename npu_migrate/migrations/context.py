@@ -135,7 +135,8 @@ class Context:
     def lines(self) -> Sequence[str]:
         """The lines of the file, which few files are asked for."""
         if self._lines is None:
-            self._lines = _LINE_END.split(decode(self.data, self.path))
+            text = decode(self.data, self.path)
+            self._lines = _LINE_END.split(text) if "\r" in text else text.split("\n")
         return self._lines
 
     def _column(self, node: ast.AST) -> int:

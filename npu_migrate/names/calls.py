@@ -6,7 +6,7 @@ for, or is the name here of something that may have another name where it comes 
 """
 
 import ast
-from typing import Collection, Dict, Iterator, List, Set
+from typing import Collection, Dict, FrozenSet, Iterable, Iterator, List, Set
 
 from npu_migrate.names.scopes import Binding
 from npu_migrate.names.syntax import element, last_name
@@ -52,6 +52,12 @@ class Calls:
     def may_be(self, node: ast.expr, words: Collection[str]) -> bool:
         """Whether an expression may stand for something whose name is one of the words."""
         return self._has_run_stars or last_name(node) in words or self._is_unclear(node)
+
+    def which_may_be(self, nodes: Iterable[ast.expr], words: FrozenSet[str]) -> List[ast.expr]:
+        """Those expressions of which that is so."""
+        likely = words | self._renamed
+        unclear = self._has_run_stars or bool(self._of_run)
+        return [n for n in nodes if last_name(n) in likely or (unclear and self.may_be(n, words))]
 
     def _note(self, binding: Binding) -> None:
         if binding.alias is not None:

@@ -138,6 +138,11 @@ class Index(Resolver):
         """
         return self._calls_named().possible(self.canonical.words(names) | words)
 
+    def chains_of(self, names: FrozenSet[str]) -> List[ast.expr]:
+        """The reads of what may stand for one of the qualified names, in the order of the walk."""
+        possible = self._calls_named().which_may_be(self.chains, self.canonical.words(names))
+        return [c for c in possible if not self.resolve(c).names.isdisjoint(names)]
+
     def may_be(self, node: ast.expr, names: FrozenSet[str]) -> bool:
         """Whether an expression has to be resolved to see that it is none of the names."""
         return self._calls_named().may_be(node, self.canonical.words(names))

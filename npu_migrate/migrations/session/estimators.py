@@ -51,7 +51,7 @@ class Estimators:
         self._run_configs()
         for node in self.index.classes:
             self._class(node)
-        for chain in self.index.chains:
+        for chain in self.index.chains_of(_ESTIMATORS):
             self._handed_on(chain)
         self.configs.report(self.classes.run_configs)
 

@@ -89,7 +89,7 @@ class Sessions:
                 self._call(call)
         for node in self.index.classes:
             self._subclass(node)
-        for chain in self.index.chains:
+        for chain in self.index.chains_of(MADE):
             self._handed_on(chain)
 
     def _call(self, call: ast.Call) -> None:
@@ -214,7 +214,7 @@ class Sessions:
         if not self._is_value(chain):
             return
         names = self.index.resolve(chain).names
-        if names and names <= (set(MAKERS) | {MONITORED}):
+        if names <= MADE:
             self.context.report(
                 "session-maker-as-value", chain, symbol=sorted(names)[0], subject=dotted(chain)
             )

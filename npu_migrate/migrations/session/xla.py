@@ -13,9 +13,11 @@ LEVEL = "global_jit_level"
 OPTIONS = "tensorflow.OptimizerOptions"
 SET_JIT = "tensorflow.config.optimizer.set_jit"
 SCOPE = "tensorflow.xla.experimental.jit_scope"
-COMPILE = (
-    "tensorflow.xla.experimental.compile",
-    "tensorflow.contrib.compiler.xla.estimator_model_fn",
+COMPILE = frozenset(
+    (
+        "tensorflow.xla.experimental.compile",
+        "tensorflow.contrib.compiler.xla.estimator_model_fn",
+    )
 )
 FUNCTION = "tensorflow.function"
 SWITCHES = frozenset((OPTIONS, SET_JIT, SCOPE, FUNCTION))
@@ -44,8 +46,8 @@ def run(context: Context) -> None:
 
 
 def _compilations(context: Context) -> None:
-    for chain in context.index.chains:
-        if context.is_named(chain, COMPILE) and not context.without(chain):
+    for chain in context.index.chains_of(COMPILE):
+        if not context.without(chain):
             context.report("xla-compile", chain, symbol=context.index.resolve(chain).sole)
 
 
