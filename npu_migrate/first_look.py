@@ -1,7 +1,6 @@
 """The first pass over the files of a run, the only one over most of them."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from npu_migrate.options import Options
 from npu_migrate.reader import Reader, ReadFile
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from npu_migrate.facts import NameFacts
 
 
-@dataclass(frozen=True)
-class FirstLook:
+class FirstLook(NamedTuple):
     """What the first look leaves of a file: what its text tells, or why it tells nothing."""
 
     scan: Optional[Scan] = None

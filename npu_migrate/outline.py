@@ -4,8 +4,7 @@ One flat pass over the statements; no expression is looked into.
 """
 
 import ast
-from dataclasses import dataclass
-from typing import Iterator, List, Sequence
+from typing import Iterator, List, NamedTuple, Sequence
 
 from npu_migrate.names import ImportNode, literal
 
@@ -14,8 +13,7 @@ _SIMPLE = frozenset((ast.Assign, ast.AugAssign, ast.Return, ast.Raise, ast.Asser
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 
 
-@dataclass(frozen=True)
-class Outline:
+class Outline(NamedTuple):
     """What matters to the first look of the statements of a file, in their order."""
 
     imports: Sequence[ImportNode]

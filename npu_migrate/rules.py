@@ -8,7 +8,7 @@ import keyword
 import os
 import re
 import string
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import (
     Any,
@@ -18,6 +18,7 @@ from typing import (
     Iterator,
     List,
     Mapping,
+    NamedTuple,
     NoReturn,
     Optional,
     Sequence,
@@ -82,8 +83,7 @@ class Example:
     file: str = "example.py"
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One thing that concerns the move to the NPU, and what becomes of it.
 
     ``match`` are the qualified names it goes by. ``migration`` is the module of
@@ -101,7 +101,7 @@ class Rule:
     reason: str
     migration: str = ""
     target: str = ""
-    arguments: Mapping[str, Optional[str]] = field(default_factory=dict)
+    arguments: Mapping[str, Optional[str]] = {}
     positional: Tuple[str, ...] = ()
     remedy: str = ""
     documentation: str = ""
@@ -236,8 +236,12 @@ def _read_rules(top: "_Table", taken: Set[str]) -> Iterator[Rule]:
         yield rule
 
 
+_RULE_KEYS = tuple(key for key in Rule._fields if key != "family")
+_EXAMPLE_KEYS = tuple(field.name for field in fields(Example))
+
+
 def _read_rule(table: "_Table", family: str, documentation: str) -> Rule:
-    table.allow(*(rule_field.name for rule_field in fields(Rule) if rule_field.name != "family"))
+    table.allow(*_RULE_KEYS)
     migration = table.text("migration", "")
     target = table.text("target", "")
     status = table.status(Status.MIGRATED if target or migration else None)
@@ -264,7 +268,7 @@ def _read_rule(table: "_Table", family: str, documentation: str) -> Rule:
 
 
 def _read_example(table: "_Table", status: Status) -> Example:
-    table.allow(*(example_field.name for example_field in fields(Example)))
+    table.allow(*_EXAMPLE_KEYS)
     status = table.status(status)
     count = table.number("count", 1)
     before = table.text("before")
@@ -300,25 +304,32 @@ def _check_rule(table: "_Table", rule: Rule) -> None:
         table.fail("code", "a rule without a migration needs names to match")
     if rule.status.is_left and not rule.migration and not rule.remedy:
         table.fail("status", f"a rule of status {rule.status.value} needs a remedy")
-    migrations = _migrations() if rule.migration else frozenset()
-    if migrations and rule.migration not in migrations:
-        hint = _nearest(rule.migration, migrations)
+    if rule.migration and not _is_migration(rule.migration):
+        hint = _nearest(rule.migration, _migrations())
         table.fail("migration", f"there is no migration {rule.migration!r}{hint}")
     for key, text in (("message", rule.message), ("remedy", rule.remedy)):
         _check_placeholders(table, key, text, bool(rule.migration))
 
 
+_JUDGING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
+_JUDGING_TOO = frozenset(("project_files", "suppressions"))
+
+
 @lru_cache(maxsize=None)
+def _is_migration(name: str) -> bool:
+    """Whether a module judges; that is not asked where the package is no folder of files."""
+    path = os.path.join(_JUDGING, *name.split(".")) + ".py"
+    return name in _JUDGING_TOO or os.path.isfile(path) or not os.path.isdir(_JUDGING)
+
+
 def _migrations() -> FrozenSet[str]:
-    """The modules that judge; none where the package is no folder of files."""
-    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
     modules = [
-        os.path.relpath(os.path.join(folder, name), top)[: -len(".py")].replace(os.sep, ".")
-        for folder, _, names in os.walk(top)
+        os.path.relpath(os.path.join(folder, name), _JUDGING)[: -len(".py")].replace(os.sep, ".")
+        for folder, _, names in os.walk(_JUDGING)
         for name in names
         if name.endswith(".py") and name != "__init__.py"
     ]
-    return frozenset((*modules, "project_files", "suppressions")) if modules else frozenset()
+    return _JUDGING_TOO.union(modules)
 
 
 def _check_family(table: "_Table", rule: Rule) -> None:
@@ -359,6 +370,9 @@ Key = Union[str, int]
 Where = Tuple[Key, ...]
 
 
+_TEXT = "tag:yaml.org,2002:str"
+
+
 class _Invalid(Exception):
     def __init__(self, where: Where, message: str) -> None:
         super().__init__(message)
@@ -366,7 +380,11 @@ class _Invalid(Exception):
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A loader that takes no key twice."""
+    """A loader that takes no key twice, and for the most part finds text."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        is_text = node.tag == _TEXT and isinstance(node, yaml.ScalarNode)
+        return node.value if is_text else super().construct_object(node, deep)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Dict[Any, Any]:
         seen: Set[str] = set()

@@ -314,20 +314,17 @@ def _line(data: bytes, part: bytes) -> int:
 
 
 _LEADING_ZERO = re.compile("leading zeros|invalid token")
-_PYTHON_2_SYNTAX = tuple(
-    (name, re.compile(pattern))
-    for name, pattern in (
-        ("print statement", r"""(?:^|[:;])\s*print(?:\s+\w|\s*["'`{])"""),
-        ("exec statement", r"""(?:^|[:;])\s*exec(?:\s+\w|\s*["'`])"""),
-        ("except with a comma", r"^\s*except\b[^:]*,\s*\w+\s*:"),
-        ("raise with a comma", r"(?:^|[:;])\s*raise\s+[\w.]+\s*,"),
-        ("tuple parameter", r"^\s*def\s+\w+\s*\((?:[^()]*,)?\s*\("),
-        ("tuple parameter", r"\blambda\s*(?:[^:()]*,)?\s*\("),
-        ("<> operator", r"<>"),
-        ("backquotes", r"`"),
-        ("long integer", r"\b(?:\d+|0[xX][0-9a-fA-F]+)[lL]\b"),
-        ("ur string", r"\b[uU][rR][\"']"),
-    )
+_PYTHON_2_SYNTAX = (
+    ("print statement", r"""(?:^|[:;])\s*print(?:\s+\w|\s*["'`{])"""),
+    ("exec statement", r"""(?:^|[:;])\s*exec(?:\s+\w|\s*["'`])"""),
+    ("except with a comma", r"^\s*except\b[^:]*,\s*\w+\s*:"),
+    ("raise with a comma", r"(?:^|[:;])\s*raise\s+[\w.]+\s*,"),
+    ("tuple parameter", r"^\s*def\s+\w+\s*\((?:[^()]*,)?\s*\("),
+    ("tuple parameter", r"\blambda\s*(?:[^:()]*,)?\s*\("),
+    ("<> operator", r"<>"),
+    ("backquotes", r"`"),
+    ("long integer", r"\b(?:\d+|0[xX][0-9a-fA-F]+)[lL]\b"),
+    ("ur string", r"\b[uU][rR][\"']"),
 )
 
 
@@ -349,7 +346,7 @@ def _python_2(line: str, message: str) -> str:
     """The construct of Python 2 that makes ``line`` fail, or nothing."""
     if _LEADING_ZERO.search(message) and re.search(r"\b0\d", line):
         return "octal number"
-    return next((name for name, pattern in _PYTHON_2_SYNTAX if pattern.search(line)), "")
+    return next((name for name, pattern in _PYTHON_2_SYNTAX if re.search(pattern, line)), "")
 
 
 # Writing

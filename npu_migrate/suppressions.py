@@ -41,11 +41,10 @@ _ESCAPE, _TEXT, _HASH = (
     r"'{3}[\s\S]*?'{3}|\"{3}[\s\S]*?\"{3}",
     r"(?<![^\s;&|()])#[^\n]*",
 )
-_PARTS = re.compile(rf"{_TEXT}|{_ESCAPE}|'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"|{_HASH}")
-_SHELL_PARTS = re.compile(
-    rf"{_ESCAPE}|'[^']*'|\"(?:\\[\s\S]|[^\"\\])*\"|{_HASH}"
-    r"|<<-?[ \t]*(['\"]?)(?P<end>\w+)\1[^\n]*\n(?:[^\n]*\n)*?[ \t]*(?P=end)[ \t]*$",
-    re.MULTILINE,
+_PARTS = rf"{_TEXT}|{_ESCAPE}|'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"|{_HASH}"
+_SHELL_PARTS = (
+    rf"(?m){_ESCAPE}|'[^']*'|\"(?:\\[\s\S]|[^\"\\])*\"|{_HASH}"
+    r"|<<-?[ \t]*(['\"]?)(?P<end>\w+)\1[^\n]*\n(?:[^\n]*\n)*?[ \t]*(?P=end)[ \t]*$"
 )
 """Strings, here-documents and comments."""
 _LINE, _FILE = "ignore", "ignore-file"
@@ -204,7 +203,7 @@ def read_lines(text: str, is_shell: bool) -> Suppressions:
     comments: List[Suppression] = []
     lines = LINE_END.split(text)
     text = "\n".join(lines)
-    for part in (_SHELL_PARTS if is_shell else _PARTS).finditer(text):
+    for part in re.finditer(_SHELL_PARTS if is_shell else _PARTS, text):
         match = _COMMENT.search(part.group()) if part.group().startswith("#") else None
         if match:
             start = part.start() + match.start()

@@ -5,8 +5,7 @@ a migration may find something in it, and only what may find something is run.
 """
 
 import re
-from dataclasses import dataclass
-from typing import FrozenSet, Iterable, Tuple
+from typing import FrozenSet, Iterable, NamedTuple, Tuple
 
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.session.estimator_classes import CONFIG_AT, RUN_CONFIGS
@@ -55,8 +54,7 @@ The piece has spaces where the word begins or ends with it.
 """
 
 
-@dataclass(frozen=True)
-class Signs:
+class Signs(NamedTuple):
     """Any of these words or parts of a text; if given, in texts that hold one of ``beside``."""
 
     words: FrozenSet[bytes] = frozenset()
