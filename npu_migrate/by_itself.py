@@ -4,13 +4,19 @@ Most files of a large run are of this kind, and nothing of them need be kept for
 such a file imports no other is seen here; that no other imports it, once all have been looked at.
 """
 
+from dataclasses import replace
 from typing import Optional
 
 from npu_migrate.facts import RunFacts
+from npu_migrate.link import link_names, link_steps
 from npu_migrate.migrations import signs
+from npu_migrate.migrations.loss_scale.hand_scaling import HandScaling
+from npu_migrate.migrations.optimizers import Optimizers
+from npu_migrate.migrations.survey import Sought, name_facts, step_facts
 from npu_migrate.migrator import Migrator
 from npu_migrate.names import Project, exports
 from npu_migrate.options import Options
+from npu_migrate.programs import Programs
 from npu_migrate.reader import Reader, ReadFile
 from npu_migrate.results import FileResult
 from npu_migrate.rules import Rules
@@ -18,8 +24,13 @@ from npu_migrate.scan import Scan
 from npu_migrate.selection import Selection
 from npu_migrate.sources import Source, SourceError
 
-_OF_THE_RUN = (signs.OPEN_SESSIONS, signs.SWITCHES, signs.KERAS_FITS)
+_OF_THE_RUN = (signs.SWITCHES, signs.KERAS_FITS)
 """Signs of what is judged by what any file of the run does."""
+
+_CLOSED_ELSEWHERE = "session-never-closed"
+"""What is no finding if any file of the run closes a session of that name."""
+
+_SCALING = tuple(set(signs.OF_TRAINING) - {signs.GRADIENTS})
 
 
 class ByItself:
@@ -46,22 +57,44 @@ class ByItself:
         index = read.index
         project = Project(modules=(index.module,), load=lambda module: exports(index))
         index.attach(project, index.convention)
-        run = RunFacts(project=project, paths={index.module: source.path})
-        migrator = self._migrator.of(run, {index.module: index.module})
         try:
-            return migrator.result_of(self._selection, source.path, read)
+            if not scan.trains or _trains_unscaled(read):
+                run = _run_of(source, scan, read, project)
+                migrator = self._migrator.of(run, {index.module: index.module})
+                result = migrator.result_of(self._selection, source.path, read)
+                if all(finding.name != _CLOSED_ELSEWHERE for finding in result.findings):
+                    return result
         except (SourceError, RecursionError):
-            return None
+            pass
         finally:
             project.load = None  # which would hold the index, as the index holds the project
+        index.attach(Project(), index.convention)
+        return None
 
     def _takes_others(self, reader: Reader, source: Source, scan: Scan, read: ReadFile) -> bool:
         return (
-            scan.trains
-            or scan.trains_keras
+            scan.trains_keras
             or scan.says_precision
             or scan.suppresses
             or source.path in self._options.ignored_in
             or any(map(read.text.shows, _OF_THE_RUN))
+            or (scan.trains and any(map(read.text.shows, _SCALING)))
             or reader.reaches_others(source, scan.imports)
         )
+
+
+def _run_of(source: Source, scan: Scan, read: ReadFile, project: Project) -> RunFacts:
+    """What there is to know of a run of one file that imports no other."""
+    index, module = read.index, frozenset((read.index.module,))
+    run = RunFacts(project=project, paths={index.module: source.path})
+    if scan.trains:
+        names = name_facts(index, read.text, Sought(module))
+        programs = Programs({index.module: scan}, lambda module, dotted, level: dotted)
+        run = replace(link_names(project, programs, [names], training=module), paths=run.paths)
+        run = link_steps(run, [step_facts(index, read.text, run)])
+    return run
+
+
+def _trains_unscaled(read: ReadFile) -> bool:
+    """Whether gradients are all that a file has of training, and nothing scales them."""
+    return not HandScaling(read.index, Optimizers(read.index)).calls(with_numbers=True)

@@ -221,8 +221,6 @@ class RunFacts:
     """The modules that train through Keras, and those that import them."""
     keras_reached: FrozenSet[str] = frozenset()
     """The trainers that another file of the run runs as a program."""
-    replaced: FrozenSet[str] = frozenset()
-    """Qualified names that rules put others in place of."""
     switches: Mapping[str, FrozenSet[str]] = field(default_factory=dict)
     """Switch -> the modules of the programs that turn it on."""
     closed: FrozenSet[str] = frozenset()

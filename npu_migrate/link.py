@@ -28,7 +28,6 @@ def link_names(
     project: Project,
     programs: Programs,
     files: Sequence[NameFacts],
-    replaced: Iterable[str],
     loss_scale: str = "",
     training: FrozenSet[str] = frozenset(),
 ) -> RunFacts:
@@ -51,7 +50,6 @@ def link_names(
         keras_reached=frozenset(
             t for t in trainers if any(f"{m}.".startswith(f"{t}.") for m in mentions)
         ),
-        replaced=frozenset(replaced),
         switches={
             switch: programs.around(f.module for f in files if switch in f.switches)
             for switch in {switch for f in files for switch in f.switches}

@@ -83,10 +83,7 @@ class LinkedFiles:
         names = [found[module] for module in self._files if module in found]
         exports = {facts.module: facts.exports for facts in names}
         project = Project(exports, scans, self._reader.exports)
-        matched = [name for rule in self._rules.by_code.values() for name in rule.match]
-        linked = link_names(
-            project, self._programs, names, matched, self._options.loss_scale, training
-        )
+        linked = link_names(project, self._programs, names, self._options.loss_scale, training)
         return replace(linked, paths={module: s.path for module, s in self._files.items()})
 
     def _steps(self, run: RunFacts) -> List[StepFacts]:

@@ -69,3 +69,15 @@ def test_a_star_import_of_a_module_that_is_not_there():
     ]
     results = migrate(sources, load(()), Options())
     assert [result.is_changed for result in results] == [False, True]
+
+
+def test_a_session_that_another_program_closes():
+    """Sessions are judged by what all files of a run close, joined by imports or not."""
+    keeping = b"class Trainer:\n    def __init__(self):\n        self.sess = tf.Session()\n"
+    alone = Source("keeping.py", SCRIPT + keeping)
+    other = Source("closing.py", b"def end(trainer):\n    trainer.sess.close()\n")
+    codes = [
+        {f.code for f in migrate(s, load(()), Options())[0].findings}
+        for s in ([alone], [alone, other])
+    ]
+    assert codes[0] - codes[1] == {"NPU712"}
