@@ -5,7 +5,7 @@ the script's own where the original has them too; some are only wrong on an NPU.
 """
 
 from dataclasses import dataclass
-from typing import Dict, Sequence, Tuple
+from typing import Callable, Dict, Sequence, Tuple
 
 from npu_migrate.verify.comparison import Trainings
 from npu_migrate.verify.recording import Fact, Recording
@@ -102,8 +102,13 @@ KINDS: Dict[str, _Kind] = {
 }
 
 
-def faults(trainings: Trainings) -> Tuple[Fault, ...]:
-    """The faults of the migrated training, those of the migration first."""
+def faults(trainings: Trainings, shown: Callable[[str], str] = str) -> Tuple[Fault, ...]:
+    """The faults of the migrated training, those of the migration first.
+
+    Args:
+      trainings: what was recorded.
+      shown: a place in the migrated script, as people find it.
+    """
     original = {fact.name for fact in _facts(trainings.original)}
     found: Dict[str, Fault] = {}
     for fact in _facts(trainings.migrated):
@@ -113,11 +118,16 @@ def faults(trainings: Trainings) -> Tuple[Fault, ...]:
                 fact.name,
                 kind.title,
                 kind.consequence,
-                fact.detail,
+                _detail(fact, shown),
                 kind.codes,
                 fact.name in original and not kind.is_of_npu,
             )
     return tuple(sorted(found.values(), key=lambda fault: fault.is_original))
+
+
+def _detail(fact: Fact, shown: Callable[[str], str]) -> str:
+    places = ", ".join(map(shown, fact.places))
+    return " ".join(filter(None, (fact.detail, f"at {places}" if places else "")))
 
 
 def _facts(recordings: Sequence[Recording]) -> Sequence[Fact]:

@@ -14,7 +14,7 @@ from npu_migrate.sources import is_inside
 from npu_migrate.verify.experiment import Request, run_experiment
 from npu_migrate.verify.judgement import judge
 from npu_migrate.verify.migration import NOTHING_KNOWN, Migration, read_migration
-from npu_migrate.verify.overflows import Overflows, parse_overflows
+from npu_migrate.verify.overflows import Overflows, joined, parse_overflows
 from npu_migrate.verify.program_files import outermost, program_files
 from npu_migrate.verify.reports import Verification
 from npu_migrate.verify.workspace import Project
@@ -51,6 +51,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     at = words.index("--") if "--" in words else len(words)
     parser = _parser()
     options, arguments = parser.parse_args(words[:at]), tuple(words[at + 1 :])
+    options.overflows = joined(options.overflows)
     _check_usage(parser, options)
     try:
         _check_tensorflow(options.python)
@@ -146,11 +147,11 @@ def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -
     for script in filter(None, (options.original, options.migrated)):
         if not os.path.isfile(script):
             parser.error(f"no such script: {script}")
-    rank = options.overflows.rank
-    if rank is not None and rank >= options.processes:
-        parser.error(f"there is no rank {rank} among {options.processes} processes")
-    if options.steps is not None and any(n > options.steps for n in options.overflows.steps):
-        parser.error(f"an overflow after the last of {options.steps} steps is never reached")
+    for part in options.overflows.ranges:
+        if part.rank is not None and part.rank >= options.processes:
+            parser.error(f"there is no rank {part.rank} among {options.processes} processes")
+        if options.steps is not None and part.last > options.steps:
+            parser.error(f"an overflow after the last of {options.steps} steps is never reached")
     if options.report is not None and not os.path.isdir(os.path.dirname(options.report) or "."):
         parser.error(f"no folder for {options.report}")
     if options.report is not None and os.path.isdir(options.report):
@@ -239,9 +240,11 @@ def _parser() -> argparse.ArgumentParser:
         "--inject-overflow",
         dest="overflows",
         type=_overflows,
-        default=Overflows(),
+        action="append",
+        default=[],
         metavar="STEPS[@RANK]",
-        help="make the gradients of these steps overflow, as in 3,7-9, on all ranks or on one",
+        help="make the gradients of these steps overflow, as in 3,7-9, on all ranks or on one; may "
+        "be repeated",
     )
     parser.add_argument(
         "--rtol",

@@ -4,10 +4,18 @@ Every quantity is compared at every step on every rank. No more is demanded of t
 the original keeps from one run to the next.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from npu_migrate.verify.quantities import QUANTITIES, WEIGHT_CHANGE, Quantity, Ruler, Value
+from npu_migrate.verify.quantities import (
+    QUANTITIES,
+    STATE,
+    WEIGHT_CHANGE,
+    Quantity,
+    Ruler,
+    Value,
+)
 from npu_migrate.verify.recording import Recording, Step
 
 _SPREAD = 4.0
@@ -16,6 +24,7 @@ _NOT_REPEATABLE = 0.1
 """From this distance between its own two runs on, an original says nothing about a migration."""
 NEITHER = "neither training has one"
 WITHOUT = "the {} training has none"
+_ORIGINAL, _MIGRATED = "original", "migrated"
 ROUNDED = "it is told from rounding only where all else is the same"
 """Why a quantity is not compared."""
 EXPECTED = (NEITHER, ROUNDED)
@@ -31,12 +40,20 @@ class Trainings:
       repeated: the original once more.
       shaken: the original from weights that are changed in their last bit, which shows how far
         rounding carries; none where that is not in question.
+      adjusted: the original with known differences of the migration made in it, to be compared in
+        the original's place; none where that is not in question.
     """
 
     original: Tuple[Recording, ...]
     migrated: Tuple[Recording, ...]
     repeated: Tuple[Recording, ...] = ()
     shaken: Tuple[Recording, ...] = ()
+    adjusted: Tuple[Recording, ...] = ()
+
+    @property
+    def reference(self) -> Tuple[Recording, ...]:
+        """What the migrated training is compared with."""
+        return self.adjusted or self.original
 
 
 @dataclass(frozen=True)
@@ -108,7 +125,7 @@ class Comparison:
     """What the recordings say about each other.
 
     Attributes:
-      steps: number of steps that both have, on the rank with the fewest.
+      steps: number of steps that are compared, on the rank with the fewest.
       ranks: number of ranks.
       quantities: each compared.
       length: where one ended earlier by itself.
@@ -116,6 +133,8 @@ class Comparison:
       is_repeatable_bitwise: the same of the original's own two runs; None if it ran once.
       skipped: steps that were skipped on some rank, in the original and in the migrated training.
       gathering: steps in which no update was due, but gradients were gathered for a later one.
+      broken_at: the step after which the weights of both are no longer finite, so that nothing is
+        compared from there on; or None.
     """
 
     steps: int
@@ -126,6 +145,12 @@ class Comparison:
     is_repeatable_bitwise: Optional[bool] = None
     skipped: Tuple[Tuple[int, ...], Tuple[int, ...]] = ((), ())
     gathering: Tuple[int, ...] = ()
+    broken_at: Optional[int] = None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the trainings have steps to compare, and differ in nothing."""
+        return self.steps > 0 and self.first is None and self.length is None
 
     @property
     def first(self) -> Optional[Difference]:
@@ -154,11 +179,14 @@ def compare(trainings: Trainings, rtol: Optional[float] = None) -> Comparison:
       trainings: their recordings.
       rtol: takes the place of the tolerances of loss, gradient norm and weights.
     """
-    pairs = _pairs(trainings.original, trainings.migrated)
+    pairs = _pairs(trainings.reference, trainings.migrated)
+    broken_at = _broken_at(pairs)
+    if broken_at is not None:
+        pairs = [pair for pair in pairs if pair[1].number <= broken_at]
     again = _pairs(trainings.original, trainings.repeated)
     shaken = _pairs(trainings.original, trainings.shaken) or again
-    gathering = _gathering(trainings.original)
-    lengths = [sum(pair[0] == r.rank for pair in pairs) for r in trainings.original]
+    gathering = _gathering([one for _, one, _ in pairs])
+    lengths = [sum(pair[0] == r.rank for pair in pairs) for r in trainings.reference]
     return Comparison(
         steps=min(lengths, default=0),
         ranks=len(trainings.original),
@@ -170,10 +198,11 @@ def compare(trainings: Trainings, rtol: Optional[float] = None) -> Comparison:
         is_bitwise=_is_bitwise(pairs),
         is_repeatable_bitwise=_is_bitwise(again) if trainings.repeated else None,
         skipped=(
-            _skipped(trainings.original, gathering),
-            _skipped(trainings.migrated, gathering),
+            _skipped([one for _, one, _ in pairs], gathering),
+            _skipped([other for _, _, other in pairs], gathering),
         ),
         gathering=gathering,
+        broken_at=broken_at,
     )
 
 
@@ -187,6 +216,15 @@ def _pairs(one: Sequence[Recording], other: Sequence[Recording]) -> List[_Pair]:
     return sorted(pairs, key=lambda pair: (pair[1].number, pair[0]))
 
 
+def _broken_at(pairs: Sequence[_Pair]) -> Optional[int]:
+    broken = (
+        one.number
+        for _, one, other in pairs
+        if not (math.isfinite(one.weights_norm) or math.isfinite(other.weights_norm))
+    )
+    return next(broken, None)
+
+
 def _compared(
     quantity: Quantity,
     chosen: Optional[float],
@@ -196,6 +234,8 @@ def _compared(
 ) -> Compared:
     rtol = quantity.rtol if chosen is None or not quantity.is_chosen else chosen
     left_out = _left_out(quantity, trainings)
+    if quantity.is_needed and left_out == WITHOUT.format(_MIGRATED):
+        return _lost(quantity, rtol, pairs)
     if left_out:
         return Compared(quantity, rtol, left_out=left_out)
     spreads, until = _repeatability(quantity, again)
@@ -225,6 +265,17 @@ def _compared(
     )
 
 
+def _lost(quantity: Quantity, rtol: float, pairs: Sequence[_Pair]) -> Compared:
+    """A quantity that the migrated training has not, and needs."""
+    firsts = (
+        Difference(quantity, one.number, rank, quantity.of(one), None, math.inf, rtol)
+        for rank, one, _ in pairs
+        if quantity.of(one) is not None
+    )
+    first = next(firsts, None)
+    return Compared(quantity, rtol, int(first is not None), first)
+
+
 def _repeatability(
     quantity: Quantity, again: Sequence[_Pair]
 ) -> Tuple[Dict[int, float], Optional[int]]:
@@ -241,17 +292,29 @@ def _repeatability(
 
 def _left_out(quantity: Quantity, trainings: Trainings) -> str:
     """Why a quantity can't be compared at all, or nothing."""
-    sides = {"original": trainings.original, "migrated": trainings.migrated}
+    sides = {_ORIGINAL: trainings.reference, _MIGRATED: trainings.migrated}
     missing = [name for name, recordings in sides.items() if not _has_value(quantity, recordings)]
     if len(missing) == 2:
         return NEITHER
     if quantity == WEIGHT_CHANGE and not _tells_rounding(trainings):
         return ROUNDED
-    return WITHOUT.format(missing[0]) if missing else ""
+    if missing:
+        return WITHOUT.format(missing[0])
+    return _other_state(trainings) if quantity == STATE else ""
+
+
+def _other_state(trainings: Trainings) -> str:
+    """That one training keeps variables that the other has not, if so."""
+    kept = [
+        {name for r in side for name in r.state}
+        for side in (trainings.reference, trainings.migrated)
+    ]
+    only = sorted(kept[0] ^ kept[1])
+    return f"only one training has {only[0]}" if only else ""
 
 
 def _tells_rounding(trainings: Trainings) -> bool:
-    return bool(trainings.shaken) or _is_bitwise(_pairs(trainings.original, trainings.migrated))
+    return bool(trainings.shaken) or _is_bitwise(_pairs(trainings.reference, trainings.migrated))
 
 
 def _has_value(quantity: Quantity, recordings: Sequence[Recording]) -> bool:
@@ -260,7 +323,7 @@ def _has_value(quantity: Quantity, recordings: Sequence[Recording]) -> bool:
 
 def _length(trainings: Trainings) -> Optional[LengthDifference]:
     by_rank = {recording.rank: recording for recording in trainings.migrated}
-    for original in trainings.original:
+    for original in trainings.reference:
         migrated = by_rank.get(original.rank)
         if migrated is None or None in (original.end, migrated.end):
             continue
@@ -279,12 +342,11 @@ def _is_bitwise(pairs: Sequence[_Pair]) -> bool:
     )
 
 
-def _gathering(recordings: Sequence[Recording]) -> Tuple[int, ...]:
-    steps = [step for recording in recordings for step in recording.steps]
+def _gathering(steps: Sequence[Step]) -> Tuple[int, ...]:
     due = {step.number for step in steps if step.is_due or step.applied}
     return tuple(sorted({step.number for step in steps} - due))
 
 
-def _skipped(recordings: Sequence[Recording], gathering: Sequence[int]) -> Tuple[int, ...]:
-    numbers = {s.number for r in recordings for s in r.steps if not s.applied}
+def _skipped(steps: Sequence[Step], gathering: Sequence[int]) -> Tuple[int, ...]:
+    numbers = {step.number for step in steps if not step.applied}
     return tuple(sorted(numbers.difference(gathering)))

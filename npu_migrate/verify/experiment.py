@@ -11,6 +11,7 @@ from npu_migrate.launch.job import ending_together
 from npu_migrate.launch.script import Program
 from npu_migrate.sources import is_inside
 from npu_migrate.verify.comparison import Trainings, compare
+from npu_migrate.verify.known import adjustments
 from npu_migrate.verify.outcome import FailureKind, Outcome, RunFailure
 from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.recorder.settings import Settings
@@ -61,18 +62,26 @@ class Experiment:
       migrated: the run of the migrated script.
       shaken: a run of the original from weights that are changed in their last bit; only where the
         migrated training is near the original, but not the same to the last bit.
+      adjusted: a run of the original with the known differences of the migration made in it; only
+        where there are such and the migrated training is another one.
     """
 
     original: Outcome
     repeated: Outcome
     migrated: Outcome
     shaken: Outcome = Outcome(())  # noqa: RUF009  frozen
+    adjusted: Outcome = Outcome(())  # noqa: RUF009  frozen
 
     @property
     def trainings(self) -> Trainings:
         """What was recorded."""
         runs = (self.original, self.migrated, self.repeated, self.shaken)
         return Trainings(*(outcome.recordings for outcome in runs))
+
+    @property
+    def adjusted_trainings(self) -> Trainings:
+        """The same, with the adjusted original in the place of the original."""
+        return replace(self.trainings, adjusted=self.adjusted.recordings)
 
 
 RUNS = ("original", "repeated", "migrated")
@@ -95,10 +104,13 @@ def run_experiment(request: Request, runs: Sequence[str] = RUNS) -> Experiment:
         experimenter = _Experimenter(request, folder)
         outcomes = _each_by_itself(experimenter.run(runs), request)
         done = Experiment(*(outcomes.get(name, _NOT_RUN) for name in RUNS))
-        if not _is_near(done):
+        if _is_near(done):
+            shaken = experimenter.run(("shaken",))["shaken"]
+            return done if shaken.failure is not None else replace(done, shaken=shaken)
+        names = adjustments(done.trainings) if _is_apart(done) else ()
+        if not names:
             return done
-        shaken = experimenter.run(("shaken",))["shaken"]
-    return done if shaken.failure is not None else replace(done, shaken=shaken)
+        return replace(done, adjusted=experimenter.run(("adjusted",), names)["adjusted"])
 
 
 _NOT_RUN = Outcome(())
@@ -112,6 +124,12 @@ def _is_near(experiment: Experiment) -> bool:
     comparison = compare(experiment.trainings)
     is_same = comparison.first is None and comparison.length is None
     return is_same and not comparison.is_bitwise and comparison.repeatable_until != 0
+
+
+def _is_apart(experiment: Experiment) -> bool:
+    """Whether the migrated training is another one."""
+    comparison = compare(experiment.trainings)
+    return comparison.first is not None or comparison.length is not None
 
 
 class _Experimenter:
@@ -130,8 +148,13 @@ class _Experimenter:
         os.symlink(_PACKAGE, os.path.join(folder, _TOOL, os.path.basename(_PACKAGE)))
         self._count = 0
 
-    def run(self, runs: Sequence[str]) -> Dict[str, Outcome]:
-        """Outcomes by name; after a failure that tells nothing the others are ended."""
+    def run(self, runs: Sequence[str], adjusted: Sequence[str] = ()) -> Dict[str, Outcome]:
+        """Outcomes by name; after a failure that tells nothing the others are ended.
+
+        Args:
+          runs: names.
+          adjusted: names of facts whose known differences are made in the run `adjusted`.
+        """
         waiting = list(runs)
         running: Dict[str, RunningTrial] = {}
         outcomes: Dict[str, Outcome] = {}
@@ -139,7 +162,7 @@ class _Experimenter:
             try:
                 while waiting or running:
                     while waiting and len(running) < self._at_once:
-                        running[waiting[0]] = RunningTrial(self._trial(waiting[0]), start)
+                        running[waiting[0]] = RunningTrial(self._trial(waiting[0], adjusted), start)
                         del waiting[0]
                     for name in [name for name, trial in running.items() if trial.poll()]:
                         outcomes[name] = running.pop(name).end()
@@ -163,7 +186,7 @@ class _Experimenter:
                 _end(running)
         return outcomes
 
-    def _trial(self, name: str) -> Trial:
+    def _trial(self, name: str, adjusted: Sequence[str]) -> Trial:
         request = self._request
         self._count += 1
         folder = os.path.join(self._folder, f"{name}{self._count}")
@@ -179,6 +202,7 @@ class _Experimenter:
             tree=workspace.tree,
             roots=workspace.roots,
             is_shaken=name == "shaken",
+            adjustments=tuple(adjusted),
         )
         return Trial(
             name,

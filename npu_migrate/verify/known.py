@@ -3,25 +3,12 @@
 They are differences all the same: whoever trains on the NPU gets another training, and is told why.
 """
 
-import math
 from dataclasses import dataclass
-from typing import Callable, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 from npu_migrate.verify.comparison import Comparison, Difference, Trainings
-from npu_migrate.verify.quantities import (
-    APPLIED,
-    GLOBAL_STEP,
-    GRADIENT_NORM,
-    LEARNING_RATE,
-    LOSS,
-    LOSS_SCALE,
-    WEIGHT_CHANGE,
-    WEIGHTS,
-)
-from npu_migrate.verify.recording import Fact, Recording, Step
-
-_COMPRESSED = 0.05
-"""Further than this apart, float16 on the way between the ranks is no explanation."""
+from npu_migrate.verify.quantities import APPLIED, GLOBAL_STEP, LEARNING_RATE, LOSS, LOSS_SCALE
+from npu_migrate.verify.recording import Fact, Recording
 
 
 @dataclass(frozen=True)
@@ -47,20 +34,35 @@ class _Kind:
     title: str
     explanation: str
     codes: Tuple[str, ...]
-    explains: Callable[[Difference, Trainings, Comparison], bool]
 
 
-def known_differences(comparison: Comparison, trainings: Trainings) -> Tuple[KnownDifference, ...]:
-    """The known differences that concern these trainings; one may explain the first difference."""
+def adjustments(trainings: Trainings) -> Tuple[str, ...]:
+    """The facts whose differences can be made in the original, to see whether they explain all."""
+    return tuple(kind.fact for kind in _ADJUSTABLE if _gone(kind.fact, trainings) is not None)
+
+
+def known_differences(
+    comparison: Comparison, trainings: Trainings, adjusted: Optional[Comparison] = None
+) -> Tuple[KnownDifference, ...]:
+    """The known differences that concern these trainings.
+
+    Args:
+      comparison: of the original with the migrated training.
+      trainings: what was recorded of them.
+      adjusted: of the original in which the adjustments were made with the migrated training. If
+        these two are the same, the adjustments explain how the others differ.
+    """
+    is_explained = adjusted is not None and adjusted.is_same
     first = comparison.first
+    is_together = first is not None and _is_by_training_together(first, comparison, trainings)
     return tuple(
         KnownDifference(
             kind.title,
             _with_detail(kind.explanation, fact),
             kind.codes,
-            first is not None and kind.explains(first, trainings, comparison),
+            is_together if kind is _TOGETHER else is_explained,
         )
-        for kind in _KINDS
+        for kind in (_TOGETHER, *_ADJUSTABLE)
         for fact in [_gone(kind.fact, trainings)]
         if fact is not None
     )
@@ -81,37 +83,9 @@ def _with_detail(explanation: str, fact: Fact) -> str:
     return f"{explanation} Seen: {fact.detail}." if fact.detail else explanation
 
 
-def _applied_an_overflow(first: Difference, trainings: Trainings, _: Comparison) -> bool:
-    """The original applied an update that overflowed, and the migrated training did not."""
-    before, after = _steps(first, trainings.original), _steps(first, trainings.migrated)
-    if before is None or after is None or not before.applied or after.applied:
-        return False
-    values = (before.gradient_norm, before.weights_norm)
-    return any(value is not None and not math.isfinite(value) for value in values)
-
-
-def _steps(difference: Difference, recordings: Sequence[Recording]) -> Optional[Step]:
-    steps = [s for r in recordings if r.rank == difference.rank for s in r.steps]
-    return next((step for step in steps if step.number == difference.step), None)
-
-
-def _by_dense_gradients(first: Difference, trainings: Trainings, _: Comparison) -> bool:
-    """Dense gradients show in the weights of the first update at the earliest."""
-    later = first.quantity == LOSS and first.step > 1
-    return later or first.quantity in (WEIGHTS, WEIGHT_CHANGE, GRADIENT_NORM)
-
-
-def _by_compression(first: Difference, trainings: Trainings, comparison: Comparison) -> bool:
-    """float16 rounds gradients on their way, and overflows sooner than float32."""
-    if len(trainings.original) < 2:
-        return False
-    if first.quantity in (APPLIED, GLOBAL_STEP, LOSS_SCALE):
-        before, after = _steps(first, trainings.original), _steps(first, trainings.migrated)
-        return before is not None and after is not None and after.applied and not before.applied
-    return _by_dense_gradients(first, trainings, comparison) and first.apart < _COMPRESSED
-
-
-def _by_training_together(first: Difference, trainings: Trainings, comparison: Comparison) -> bool:
+def _is_by_training_together(
+    first: Difference, comparison: Comparison, trainings: Trainings
+) -> bool:
     """Averaged gradients change no state of a rank, unless an overflow of another does."""
     overflow = _first_overflow_of_some(trainings)
     for quantity in (APPLIED, GLOBAL_STEP, LEARNING_RATE, LOSS_SCALE):
@@ -130,24 +104,22 @@ def _first_overflow_of_some(trainings: Trainings) -> Optional[int]:
     return None
 
 
-_KINDS = (
-    _Kind(
-        "ranks_apart",
-        "Processes that trained apart now train together",
-        "Each process of the original trains for itself, as it is not written for several. The "
-        "migrated script averages the gradients over all devices that train, so that it can be "
-        "started on several, and overflow is judged by all of them. With one process both train "
-        "alone: leave out -np to compare all else.",
-        ("NPU201", "NPU103", "NPU107"),
-        _by_training_together,
-    ),
+_TOGETHER = _Kind(
+    "ranks_apart",
+    "Processes that trained apart now train together",
+    "Each process of the original trains for itself, as it is not written for several. The "
+    "migrated script averages the gradients over all devices that train, so that it can be "
+    "started on several, and overflow is judged by all of them. With one process both train "
+    "alone: leave out -np to compare all else.",
+    ("NPU201", "NPU103", "NPU107"),
+)
+_ADJUSTABLE = (
     _Kind(
         "fixed_loss_scale",
         "A fixed loss scale became stricter",
         "The fixed loss scale of the original applies every update, also one that overflowed, "
         "after which weights are Inf or NaN. The NPU's FixedLossScaleManager skips such a step.",
         ("NPU104", "NPU106", "NPU107"),
-        _applied_an_overflow,
     ),
     _Kind(
         "sparse_gradients",
@@ -157,7 +129,6 @@ _KINDS = (
         "are not in the batch, and clipping by the global norm adds up rows that are there twice. "
         "MixedPrecisionTrainer of the runtime keeps sparse gradients sparse.",
         ("NPU106", "NPU107", "NPU203"),
-        _by_dense_gradients,
     ),
     _Kind(
         "hvd_compression",
@@ -165,6 +136,5 @@ _KINDS = (
         "The original averages gradients in float16, which rounds them and overflows sooner under "
         "a large loss scale. NPUDistributedOptimizer averages them as they are.",
         ("NPU203", "NPU205"),
-        _by_compression,
     ),
 )

@@ -21,6 +21,7 @@ from npu_migrate.verify.quantities import (
     LEARNING_RATE,
     LOSS,
     LOSS_SCALE,
+    STATE,
     WEIGHT_CHANGE,
     WEIGHTS,
     Quantity,
@@ -38,6 +39,7 @@ _CONCERNED: Dict[Quantity, Tuple[str, ...]] = {
     LOSS_SCALE: ("NPU101", "NPU102", "NPU104", "NPU105", "NPU106", "NPU107", "NPU110", _SCALING),
     WEIGHTS: (_SCALING, _DISTRIBUTION, _STEP),
     WEIGHT_CHANGE: (_SCALING, _DISTRIBUTION, _STEP),
+    STATE: (*_FORWARD, _SCALING, _DISTRIBUTION, _STEP),
 }
 """Quantity -> starts of the codes of rules that may change it, the likeliest first."""
 
@@ -47,7 +49,12 @@ _WRONG_ON_NPU = (
     "NPU114",
     "NPU119",
     "NPU123",
-    "NPU124",
+    "NPU202",
+    "NPU203",
+    "NPU204",
+    "NPU206",
+    "NPU207",
+    "NPU208",
     "NPU209",
     "NPU210",
     "NPU211",
@@ -78,6 +85,8 @@ class MigratedFile:
       ours: what npu-migrate makes of the original.
       findings: of npu-migrate in the original.
       left: of npu-migrate in the counterpart, where it still finds something.
+      origins: for each line of the counterpart the line of the original that became it; only where
+        nobody but npu-migrate has the counterpart.
     """
 
     path: str
@@ -87,6 +96,11 @@ class MigratedFile:
     ours: bytes
     findings: Tuple[Finding, ...] = ()
     left: Tuple[Finding, ...] = ()
+    origins: Tuple[int, ...] = ()
+
+    def origin(self, line: int) -> int:
+        """The line to show for one of the counterpart."""
+        return self.origins[line - 1] if 0 < line <= len(self.origins) else line
 
     @property
     def departures(self) -> List[Departure]:
@@ -167,6 +181,14 @@ class Migration:
         """Findings in the original by rules."""
         return [f for file in self.files for f in file.findings if f.code in codes]
 
+    def shown_place(self, place: str) -> str:
+        """A place in the migrated script, `file.py:12`, with the path where people find it."""
+        name, _, line = place.rpartition(":")
+        for file in self.files:
+            if os.path.basename(file.migrated_path) == name:
+                return f"{file.migrated_path}:{file.origin(int(line))}"
+        return place
+
     @property
     def wrong(self) -> List[Finding]:
         """What npu-migrate finds in the migrated script that speaks of a wrong migration."""
@@ -222,35 +244,32 @@ def migration_by_us(results: Sequence[FileResult]) -> Migration:
     What it finds in its own work is told of the original's lines: the other text is in no file.
     """
     after = _examined([Source(result.path, given=result.after) for result in results])
-    files = [
-        MigratedFile(
-            one.path,
-            one.path,
-            one.before,
-            one.after,
-            one.after,
-            one.findings,
-            _in_original(one, other),
-        )
-        for one, other in zip(results, after)
-        if one.error is None and other.error is None
-    ]
-    return Migration(tuple(files))
-
-
-def _in_original(one: FileResult, other: FileResult) -> Tuple[Finding, ...]:
-    """Findings in a migrated text, at the lines of the original that became theirs."""
-    texts = [_lines(data, one.path) for data in (one.before, one.after)]
-    lines: List[int] = []
-    for kind, here, here_end, there, there_end in _matched(*texts):
-        for number in range(there_end - there):
-            lines.append(here + number if kind == "equal" else min(here + number, here_end - 1))
-    return tuple(
-        replace(finding, line=max(0, lines[finding.line - 1]) + 1)
-        if 0 < finding.line <= len(lines)
-        else finding
-        for finding in other.findings
+    pairs = zip(results, after)
+    return Migration(
+        tuple(_by_us(one, other) for one, other in pairs if not (one.error or other.error))
     )
+
+
+def _by_us(one: FileResult, other: FileResult) -> MigratedFile:
+    file = MigratedFile(
+        one.path,
+        one.path,
+        one.before,
+        one.after,
+        one.after,
+        one.findings,
+        origins=tuple(_origins(one)),
+    )
+    left = (replace(finding, line=file.origin(finding.line)) for finding in other.findings)
+    return replace(file, left=tuple(left))
+
+
+def _origins(result: FileResult) -> Iterator[int]:
+    """For each line of a migrated text the line of the original that became it."""
+    texts = [_lines(data, result.path) for data in (result.before, result.after)]
+    for kind, here, here_end, there, there_end in _matched(*texts):
+        for number in range(here, here + there_end - there):
+            yield max(0, number if kind == "equal" else min(number, here_end - 1)) + 1
 
 
 def _matched(

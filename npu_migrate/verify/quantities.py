@@ -24,6 +24,7 @@ class Quantity:
       rtol: largest relative distance that counts as the same; 0 demands equality.
       is_chosen: whether `--rtol` takes the place of `rtol`.
       needs_update: whether it means something only in steps whose update was applied.
+      is_needed: whether a migrated training that has none, where the original has one, is another.
     """
 
     field: str
@@ -31,6 +32,7 @@ class Quantity:
     rtol: float
     is_chosen: bool = False
     needs_update: bool = False
+    is_needed: bool = False
 
     def of(self, step: Step) -> Value:
         value: Value = getattr(step, self.field)
@@ -44,11 +46,12 @@ class Quantity:
 LOSS = Quantity("loss", "loss", 1e-5, is_chosen=True)
 GRADIENT_NORM = Quantity("gradient_norm", "gradient norm", 1e-4, is_chosen=True, needs_update=True)
 APPLIED = Quantity("applied", "update applied", 0)
-GLOBAL_STEP = Quantity("global_step", "global step", 0)
+GLOBAL_STEP = Quantity("global_step", "global step", 0, is_needed=True)
 LEARNING_RATE = Quantity("learning_rate", "learning rate", 1e-6, needs_update=True)
-LOSS_SCALE = Quantity("loss_scale", "loss scale", 1e-6)
+LOSS_SCALE = Quantity("loss_scale", "loss scale", 1e-6, is_needed=True)
 WEIGHTS = Quantity("weights_norm", "weights", 1e-5, is_chosen=True)
-WEIGHT_CHANGE = Quantity("change_norm", "weight change", 1e-4, is_chosen=True, needs_update=True)
+WEIGHT_CHANGE = Quantity("change_norm", "weight change", 1e-5, is_chosen=True, needs_update=True)
+STATE = Quantity("state_norm", "untrained state", 1e-5, is_chosen=True)
 
 QUANTITIES: Tuple[Quantity, ...] = (
     LOSS,
@@ -59,6 +62,7 @@ QUANTITIES: Tuple[Quantity, ...] = (
     LOSS_SCALE,
     WEIGHTS,
     WEIGHT_CHANGE,
+    STATE,
 )
 """Causes before effects: of what differs first in one step, the first of these is to be named."""
 

@@ -32,6 +32,8 @@ class Step:
         they had no values before.
       change_parts: a few numbers, linear in what was added, whose norm is about that of it; so the
         difference of two runs is about as large as that of their parts.
+      state_norm: global norm of what else the training keeps, such as moving averages; None if it
+        keeps nothing else.
     """
 
     number: int
@@ -46,6 +48,7 @@ class Step:
     is_due: bool = True
     change_norm: Optional[float] = None
     change_parts: Tuple[float, ...] = ()
+    state_norm: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,12 @@ class Fact:
       name: what, e.g. `sparse_gradients`, `step_race`, `hvd_compression`, `fixed_loss_scale`,
         `no_loss`, `scaler_not_above_gradients`, `several_step_writers`.
       detail: in words, with names of variables or operations.
+      places: where in the script, as `file.py:12`.
     """
 
     name: str
     detail: str
+    places: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class Recording:
       end: `finished` (the script ended by itself), `stopped` (after as many steps as were asked
         for) or None (the process died before).
       wrote, read: the files of checkpoints that it did, each with what tells it from others.
+      state: names of the variables that the training keeps besides weights and slots.
     """
 
     rank: int
@@ -84,6 +90,7 @@ class Recording:
     end: Optional[str] = None
     wrote: FrozenSet[str] = frozenset()
     read: FrozenSet[str] = frozenset()
+    state: FrozenSet[str] = frozenset()
 
 
 def step_line(step: Step) -> str:
@@ -100,6 +107,7 @@ def read_recording(lines: Iterable[str]) -> Recording:
     steps: List[Step] = []
     facts: Dict[Fact, None] = {}
     checkpoints: Dict[str, Set[str]] = {"wrote": set(), "read": set()}
+    state: Set[str] = set()
     for line in lines:
         if not line.endswith("\n"):
             break
@@ -110,9 +118,11 @@ def read_recording(lines: Iterable[str]) -> Recording:
         elif kind == "step":
             steps.append(_step(entry))
         elif kind == "fact":
-            facts[Fact(**entry)] = None
+            facts[_fact(entry)] = None
         elif kind == "loss":
             loss_name = entry["name"]
+        elif kind == "state":
+            state.update(entry["names"])
         elif kind == "checkpoint":
             checkpoints[entry["use"]].add(entry["file"])
         elif kind == "end":
@@ -126,6 +136,7 @@ def read_recording(lines: Iterable[str]) -> Recording:
         end,
         frozenset(checkpoints["wrote"]),
         frozenset(checkpoints["read"]),
+        frozenset(state),
     )
 
 
@@ -136,6 +147,10 @@ def _written(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def _fact(entry: Mapping[str, Any]) -> Fact:
+    return Fact(entry["name"], entry["detail"], tuple(entry.get("places", ())))
 
 
 def _step(entry: Mapping[str, Any]) -> Step:

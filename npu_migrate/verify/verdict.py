@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import Tuple
+from typing import Optional, Tuple
 
 from npu_migrate.findings import Finding
 from npu_migrate.verify.audits import Fault
@@ -61,6 +61,8 @@ class Verdict:
       concerned: findings of npu-migrate in the original that may be why the trainings differ.
       departures: where the migrated script is not what npu-migrate writes.
       cautions: what limits the answer.
+      adjusted: compares the migrated training with an original in which the known differences were
+        made; None where there was no need to, or it failed.
     """
 
     answer: Answer
@@ -73,6 +75,7 @@ class Verdict:
     concerned: Tuple[Finding, ...] = ()
     departures: Tuple[Departure, ...] = ()
     cautions: Tuple[str, ...] = ()
+    adjusted: Optional[Comparison] = None
 
     @property
     def last_words(self) -> Tuple[Failed, ...]:

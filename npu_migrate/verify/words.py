@@ -4,7 +4,7 @@ import math
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from npu_migrate.verify.comparison import Comparison, Difference, LengthDifference
-from npu_migrate.verify.quantities import APPLIED, WEIGHT_CHANGE, WEIGHTS, Quantity, Value
+from npu_migrate.verify.quantities import APPLIED, STATE, WEIGHT_CHANGE, WEIGHTS, Quantity, Value
 from npu_migrate.verify.verdict import Answer, Failed, Verdict
 
 
@@ -51,9 +51,24 @@ def _different(verdict: Verdict) -> Iterator[str]:
             f"The trainings differ in length: the original has {_steps(length.original)}, the "
             f"migrated training {length.migrated}. In those that both have they are the same."
         )
+    yield from _not_explained(verdict)
     for fault in verdict.faults_of_migration:
         yield f"{fault.title}: {fault.detail}."
     yield from _failures(verdict.failures)
+
+
+def _not_explained(verdict: Verdict) -> Iterator[str]:
+    adjusted = verdict.adjusted
+    if adjusted is None or adjusted.is_same:
+        return
+    yield "Known differences do not explain it: where the original has them too, the trainings"
+    if adjusted.first is not None:
+        yield f"differ first {_place(adjusted.first, adjusted)}: {_values(adjusted.first)}."
+    elif adjusted.length is not None:
+        yield (
+            f"have other lengths: {_steps(adjusted.length.original)} and "
+            f"{adjusted.length.migrated}."
+        )
 
 
 def _went_on(length: LengthDifference) -> str:
@@ -68,6 +83,13 @@ def _known(verdict: Verdict) -> Iterator[str]:
     for known in verdict.known:
         if known.explains:
             yield f"This is a known difference: {_lowered(known.title)}. {known.explanation}"
+    if verdict.adjusted is not None and verdict.adjusted.is_same:
+        yield (
+            "Where the original is changed in that alone, it trains as the migrated script: "
+            f"{_extent(verdict.adjusted)}"
+        )
+        yield from _agreement(verdict.adjusted)
+        yield from _skipped(verdict.adjusted)
 
 
 def _wrong(verdict: Verdict) -> Iterator[str]:
@@ -92,6 +114,12 @@ def _unknown(verdict: Verdict) -> Iterator[str]:
             yield f"{_steps(steps).capitalize()} before that {_is(steps)} the same."
     elif not comparison.steps:
         yield "There is no training step that both have."
+    elif comparison.broken_at is not None:
+        yield (
+            f"After step {comparison.broken_at} the weights of both trainings are Inf or NaN, so "
+            "that nothing can be compared from there on."
+        )
+        yield f"{_steps(comparison.steps).capitalize()} to there {_is(comparison.steps)} the same."
     else:
         yield "Two runs of the original differ from the first step on, so nothing can be compared."
     for finding in verdict.wrong:
@@ -167,6 +195,8 @@ def _noun(quantity: Quantity) -> str:
         return "the norm of the weights"
     if quantity == WEIGHT_CHANGE:
         return "how the weights change"
+    if quantity == STATE:
+        return f"the norm of the {quantity.title}"
     return f"the {quantity.title}"
 
 

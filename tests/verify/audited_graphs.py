@@ -258,6 +258,32 @@ def finite_check():
     return tf.group(opt.apply_gradients(pairs), [gs.assign(moved)])
 
 
+@expects()
+def finite_check_that_is_only_looked_at():
+    opt, gs = NPULossScaleOptimizer(tf.train.AdamOptimizer(), dynamic()), step()
+    pairs = opt.compute_gradients(a_loss())
+    finite = tf.reduce_all([tf.reduce_all(tf.is_finite(g)) for g, _ in pairs])
+    shown = tf.cond(finite, lambda: gs + 0, lambda: gs * 0)
+    return tf.group(opt.apply_gradients(pairs, gs), shown)
+
+
+@expects("finite_check_decides")
+def finite_check_that_clips():
+    opt, gs = NPULossScaleOptimizer(tf.train.AdamOptimizer(), dynamic()), step()
+    pairs = opt.compute_gradients(a_loss())
+    pairs = [(tf.where(tf.is_finite(g), g, tf.zeros_like(g)), v) for g, v in pairs]
+    return opt.apply_gradients(pairs, gs)
+
+
+@expects("finite_check_decides")
+def finite_check_that_stops():
+    opt, gs = NPULossScaleOptimizer(tf.train.AdamOptimizer(), dynamic()), step()
+    pairs = opt.compute_gradients(a_loss())
+    check = tf.Assert(tf.reduce_all(tf.is_finite(pairs[0][0])), ["overflow"])
+    with tf.control_dependencies([check]):
+        return tf.group(opt.apply_gradients(pairs, gs))
+
+
 # Ranks
 
 
@@ -286,7 +312,10 @@ def main():
             plan = plan_step(graph, notes.of(graph), [getattr(train, "op", train)], None)
         os.environ.pop("RANK_SIZE", None)
         os.environ.pop("RANK_ID", None)
-        found[build.__name__] = [expected, [list(fact) for fact in plan.facts]]
+        found[build.__name__] = [
+            expected,
+            [[fact.name, fact.detail or fact.places[0]] for fact in plan.facts],
+        ]
     json.dump(found, sys.stdout)
 
 

@@ -125,6 +125,11 @@ def test_file_that_cannot_be_migrated_is_named(write, migrated):
 def test_what_is_left_is_told_of_the_users_file(write):
     write(".", train=TRAIN + FINITE)
     _, migration = migrate_program(program_files("train.py"))
-    (found,) = [finding for finding in migration.wrong if finding.code == "NPU124"]
-    line = (TRAIN + FINITE).splitlines()[found.line - 1]
-    assert found.path == "train.py" and "is_finite" in line
+    (found,) = [finding for finding in migration.left if finding.code == "NPU124"]
+    original = (TRAIN + FINITE).splitlines()
+    assert found.path == "train.py" and "is_finite" in original[found.line - 1]
+    migrated = migration.files[0].after.decode().splitlines()
+    (line,) = [number for number, text in enumerate(migrated, 1) if "is_finite" in text]
+    place, _, number = migration.shown_place(f"train.py:{line}").partition(":")
+    assert place == "train.py" and "is_finite" in original[int(number) - 1]
+    assert int(number) != line

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from npu_migrate.verify.overflows import Overflows
+from npu_migrate.verify.overflows import parse_overflows
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.recording import read_recording
 
@@ -31,7 +31,7 @@ def sections():
 
 
 def start(folder):
-    settings = Settings(str(folder), True, overflows=Overflows((OVERFLOW,)))
+    settings = Settings(str(folder), True, overflows=parse_overflows(str(OVERFLOW)))
     return subprocess.Popen(
         [sys.executable, "-m", "npu_migrate.verify.recorder.process", settings.to_json(), SCRIPT],
         cwd=folder,

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 from mutations import MUTATIONS, mutate
-from trained_outputs import PAIRS, TWO_RANKS
+from trained_outputs import PAIRS, TWO_RANKS, compressed
 
 from npu_migrate.launch.script import Program
 from npu_migrate.verify import cli
@@ -18,12 +18,13 @@ from npu_migrate.verify.experiment import Experiment, Request, run_experiment
 from npu_migrate.verify.judgement import judge
 from npu_migrate.verify.migration import read_migration
 from npu_migrate.verify.outcome import FailureKind
-from npu_migrate.verify.overflows import Overflows
+from npu_migrate.verify.overflows import Overflows, parse_overflows
 from npu_migrate.verify.quantities import (
     APPLIED,
     GLOBAL_STEP,
     LOSS,
     LOSS_SCALE,
+    STATE,
     WEIGHT_CHANGE,
     WEIGHTS,
 )
@@ -110,7 +111,7 @@ def bert(tmp_path_factory):
             Program(str(folder / "run_pretraining.py"), arguments + further)
             for folder in (BERT / "original", migrated)
         ]
-        return Request(*scripts, steps=4, **{"overflows": Overflows((3,)), **more})
+        return Request(*scripts, steps=4, **{"overflows": parse_overflows("3"), **more})
 
     return request
 
@@ -170,7 +171,7 @@ def test_two_scalers_are_seen_in_the_graph(mutated):
 def test_ranks_of_bert_that_judge_apart(bert, tmp_path):
     """They overflow alike here: clipping makes NaN of what one rank sends to all."""
     folder = mutate(BERT / "migrated", tmp_path / "m", "ranks judge apart")
-    request = bert(folder, "--horovod", processes=2, overflows=Overflows((3,), 1))
+    request = bert(folder, "--horovod", processes=2, overflows=parse_overflows("3@1"))
     migrated = _train_migrated(request)
     verdict = judge(Experiment(migrated, migrated, migrated), _read(folder))
     assert verdict.answer is Answer.WRONG
@@ -183,7 +184,7 @@ def test_ranks_of_bert_that_judge_apart(bert, tmp_path):
 def verify(folder, pair, **more):
     scripts = pair.write(folder)
     programs = (Program(script) for script in scripts)
-    experiment = run_experiment(Request(*programs, **{"overflows": Overflows((3,)), **more}))
+    experiment = run_experiment(Request(*programs, **{"overflows": parse_overflows("3"), **more}))
     return judge(experiment, read_migration(*scripts))
 
 
@@ -193,14 +194,58 @@ TRAINED = {
     "step by a blind finite check": (Answer.DIFFERENT, 3, GLOBAL_STEP),
     "stricter fixed scale": (Answer.KNOWN, 3, APPLIED),
     "sparse gradients": (Answer.KNOWN, 2, WEIGHTS),
+    "sparse gradients and another momentum": (Answer.DIFFERENT, 2, WEIGHTS),
+    "stricter fixed scale and a step that counts all": (Answer.DIFFERENT, 3, APPLIED),
+    "loss scale left out": (Answer.DIFFERENT, 1, LOSS_SCALE),
+    "statistics left out": (Answer.DIFFERENT, 1, STATE),
 }
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A function that verifies a pair of that name, once."""
+    verdicts = {}
+
+    def verdict(name):
+        if name not in verdicts:
+            verdicts[name] = verify(tmp_path_factory.mktemp("pair"), PAIRS[name])
+        return verdicts[name]
+
+    return verdict
+
+
 @pytest.mark.parametrize("name", TRAINED)
-def test_what_training_shows(tmp_path, name):
-    verdict = verify(tmp_path, PAIRS[name])
+def test_what_training_shows(trained, name):
+    verdict = trained(name)
     first = verdict.comparison.first
     assert (verdict.answer, first.step, first.quantity) == TRAINED[name]
+
+
+@pytest.mark.parametrize("name", ["stricter fixed scale", "sparse gradients"])
+def test_known_difference_is_shown_to_explain_all(trained, name):
+    verdict = trained(name)
+    assert verdict.adjusted.is_bitwise and verdict.adjusted.steps == 6
+    assert verdict.adjusted.skipped == ((3,), (3,))
+
+
+def test_known_difference_does_not_hide_a_step_that_counts_all(trained):
+    verdict = trained("stricter fixed scale and a step that counts all")
+    first = verdict.adjusted.first
+    assert (first.quantity, first.original, first.migrated) == (GLOBAL_STEP, 2, 3)
+
+
+@needs_horovod
+@pytest.mark.parametrize("rate, answer", [(0.1, Answer.KNOWN), (0.1001, Answer.DIFFERENT)])
+def test_dropped_compression(tmp_path, rate, answer):
+    verdict = verify(tmp_path, compressed(rate), processes=2, overflows=Overflows())
+    assert verdict.answer is answer
+    assert [known.explains for known in verdict.known] == [answer is Answer.KNOWN]
+
+
+def test_overflow_that_nothing_skips(tmp_path):
+    verdict = verify(tmp_path, PAIRS["nothing scaled"])
+    assert verdict.answer is Answer.UNKNOWN and verdict.comparison.broken_at == 3
+    assert verdict.comparison.skipped == ((), ())
 
 
 ALIKE = {
@@ -212,20 +257,20 @@ ALIKE = {
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_what_training_does_not_show(tmp_path, name):
-    verdict = verify(tmp_path, PAIRS[name], overflows=Overflows(()))
+    verdict = verify(tmp_path, PAIRS[name], overflows=Overflows())
     assert verdict.answer is Answer.WRONG
     assert ALIKE[name] in {finding.code for finding in verdict.wrong}
 
 
 def test_gradients_that_are_used_up(tmp_path):
     pair = PAIRS["gradients used up before they are applied"]
-    verdict = verify(tmp_path, pair, overflows=Overflows(()))
+    verdict = verify(tmp_path, pair, overflows=Overflows())
     first = verdict.comparison.first
     assert (verdict.answer, first.step, first.quantity) == (Answer.DIFFERENT, 1, APPLIED)
 
 
 def test_scaler_that_keras_does_not_initialise(tmp_path):
-    verdict = verify(tmp_path, PAIRS["scaler in keras"], overflows=Overflows(()))
+    verdict = verify(tmp_path, PAIRS["scaler in keras"], overflows=Overflows())
     assert verdict.answer is Answer.UNKNOWN
     assert "The run of the migrated script" in verdict.paragraph
     assert "uninitialized value" in verdict.paragraph
@@ -269,7 +314,7 @@ def test_script_that_fails(tmp_path):
 
 @needs_horovod
 def test_ranks_that_judge_apart(tmp_path):
-    verdict = verify(tmp_path, TWO_RANKS, processes=2, overflows=Overflows((3,), 1))
+    verdict = verify(tmp_path, TWO_RANKS, processes=2, overflows=parse_overflows("3@1"))
     first = verdict.comparison.first
     assert verdict.answer is Answer.DIFFERENT
     assert (first.step, first.rank, first.quantity) == (3, 0, APPLIED)

@@ -157,9 +157,20 @@ sys.exit()
 EMBEDDED = """
 table = tf.get_variable("table", [3, 2], initializer=tf.ones_initializer())
 rows = tf.nn.embedding_lookup(table, [tf.cast(gs, tf.int32) % 3])
-opt = tf.train.MomentumOptimizer(0.1, 0.9)
-opt = {}
+opt = tf.train.MomentumOptimizer(0.1, {momentum})
+opt = {scaled}
 return opt.minimize(loss + tf.reduce_sum(rows), gs)
+"""
+COUNTING = """
+train = {}.minimize(loss)
+with tf.control_dependencies([train]):
+    return tf.group(gs.assign_add(1))
+"""
+NORMALISED = """
+shifted = tf.layers.batch_normalization(tf.random_uniform([8, 2]), training=True)
+loss += tf.reduce_mean(shifted)
+with tf.control_dependencies({}):
+    return tf.train.AdamOptimizer(0.01).minimize(loss, gs)
 """
 SLOW = """
 opt = {optimizer}
@@ -184,8 +195,24 @@ PAIRS = {
         EXPERIMENTAL.format("FixedLossScale(8)"), NPU_SCALED.format("FixedLossScaleManager(8)")
     ),
     "sparse gradients": Pair(
-        EMBEDDED.format(EXPERIMENTAL_FIXED), EMBEDDED.format(NPU_FIXED.format("opt"))
+        EMBEDDED.format(momentum=0.9, scaled=EXPERIMENTAL_FIXED),
+        EMBEDDED.format(momentum=0.9, scaled=NPU_FIXED.format("opt")),
     ),
+    "sparse gradients and another momentum": Pair(
+        EMBEDDED.format(momentum=0.9, scaled=EXPERIMENTAL_FIXED),
+        EMBEDDED.format(momentum=0.8, scaled=NPU_FIXED.format("opt")),
+    ),
+    "stricter fixed scale and a step that counts all": Pair(
+        EXPERIMENTAL.format("FixedLossScale(8)"),
+        COUNTING.format(NPU_FIXED.format(ADAM)),
+    ),
+    "loss scale left out": Pair(
+        SCALED.format(ADAM), f"opt = {ADAM}\nreturn opt.minimize(loss, gs)"
+    ),
+    "statistics left out": Pair(
+        NORMALISED.format("tf.get_collection(tf.GraphKeys.UPDATE_OPS)"), NORMALISED.format("[]")
+    ),
+    "nothing scaled": Pair(*[f"return {ADAM}.minimize(loss, gs)"] * 2),
     "step by a blind finite check": Pair(
         FINITE_STEP.format(CONTRIB_FIXED.format(ADAM)), FINITE_STEP.format(NPU_FIXED.format(ADAM))
     ),
@@ -254,6 +281,23 @@ return NPULossScaleOptimizer({ADAM}, manager).minimize(loss, gs)
 """,
     ),
 }
+
+COMPRESSED = """
+opt = {distributed}(tf.train.GradientDescentOptimizer({rate}){compression})
+return opt.minimize(loss, gs)
+"""
+
+
+def compressed(rate):
+    """A pair that drops compression, and may change the learning rate."""
+    compression = ", compression=hvd.Compression.fp16"
+    return Pair(
+        COMPRESSED.format(
+            distributed="hvd.DistributedOptimizer", rate=0.1, compression=compression
+        ),
+        COMPRESSED.format(distributed="NPUDistributedOptimizer", rate=rate, compression=""),
+    )
+
 
 RANKED = """
 opt = {distributed}({sgd})

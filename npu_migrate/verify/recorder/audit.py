@@ -5,7 +5,8 @@ See `npu_migrate.verify.audits` for what each fact means.
 
 import itertools
 import os
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+import re
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 import tensorflow
 import tensorflow.compat.v1 as tf
@@ -15,8 +16,7 @@ import npu_migrate
 from npu_migrate.verify.recorder.closure import conditions
 from npu_migrate.verify.recorder.gradients import storage
 from npu_migrate.verify.recorder.notes import Application
-
-Fact = Tuple[str, str]
+from npu_migrate.verify.recording import Fact
 
 _WRITES = (
     "Assign",
@@ -27,6 +27,7 @@ _WRITES = (
     "AssignSubVariableOp",
 )
 _PASSING_ON = ("Identity", "Switch", "RefSwitch", "Enter", "RefEnter", "RefIdentity")
+_APPLIES = re.compile(r"^(Resource|Sparse)*Apply|^(Resource)?Scatter|^Assert$")
 _FINITE = ("IsFinite", "IsNan", "IsInf")
 _LIBRARIES = tuple(os.path.dirname(str(module.__file__)) for module in (tensorflow, npu_migrate))
 _CALLING = ("gen_math_ops.py", "op_def_library.py", "ops.py", "dispatch.py", "deprecation.py")
@@ -57,7 +58,7 @@ def audit(seen: Seen) -> List[Fact]:
         try:
             found += look(seen)
         except Exception as error:
-            found.append(("not_audited", f"{look.__name__}: {type(error).__name__}: {error}"))
+            found.append(Fact("not_audited", f"{look.__name__}: {type(error).__name__}: {error}"))
     return found
 
 
@@ -71,7 +72,7 @@ def _step(seen: Seen) -> Iterator[Fact]:
     together = [pair for pair in itertools.combinations(writers, 2) if not _exclude(*pair)]
     if together:
         both = dict.fromkeys(itertools.chain.from_iterable(together))
-        yield "several_step_writers", _named(both)
+        yield Fact("several_step_writers", _named(both))
     if writers:
         yield from _step_decides(seen, writers)
 
@@ -84,7 +85,7 @@ def _step_decides(seen: Seen, writers: Sequence[Any]) -> Iterator[Fact]:
         for context in _conds(writer):
             decided = context.pred.op in from_step and context.pred.op not in from_gradients
             if decided and all(_branch(other, context) == context.branch for other in writers):
-                yield "step_decides_update", f"{context.pred.name} is computed from the step"
+                yield Fact("step_decides_update", f"{context.pred.name} is computed from the step")
 
 
 def _writers(operations: Iterable[Any], variable: Any) -> Iterator[Any]:
@@ -118,12 +119,12 @@ def _scaling(seen: Seen) -> Iterator[Fact]:
     for application in seen.applications:
         scalers = _scalers(application)
         if any(not _is_of_npu(scaler) for scaler in scalers):
-            yield "scaler_not_of_npu", ", ".join(map(_class, scalers))
+            yield Fact("scaler_not_of_npu", ", ".join(map(_class, scalers)))
         if any(_averages(one) for one in _before(application.around, scalers[:1])):
-            yield "averaged_after_unscaling", ", ".join(map(_class, application.around))
+            yield Fact("averaged_after_unscaling", ", ".join(map(_class, application.around)))
         if len(scalers) > 1:
             names = ", ".join(map(_class, scalers))
-            yield "scaler_stacked", f"{names} around {_class(application.optimizer)}"
+            yield Fact("scaler_stacked", f"{names} around {_class(application.optimizer)}")
         scale = _scale_of(scalers[0]) if scalers else None
         if scale is not None:
             yield from _unscaled(application, scale)
@@ -144,7 +145,7 @@ def _unscaled(application: Application, scale: Any) -> Iterator[Fact]:
     scaled = descendants([origin], None, through=_accumulators(origin.graph, shapes))
     missed = [gradient for gradient in gradients if gradient.op not in scaled]
     if missed:
-        yield (
+        yield Fact(
             "scaler_not_above_gradients",
             f"{len(missed)} of {len(gradients)} gradients, such as {missed[0].name}, "
             f"do not come from the scaled loss",
@@ -171,22 +172,22 @@ def _sharing(seen: Seen) -> Iterator[Fact]:
         managers = [vars(scaler).get("_loss_scale_manager") for scaler in (first, second)]
         names = f"{_class(one.optimizer)} and {_class(other.optimizer)}"
         if managers[0] is not None and managers[0] is managers[1]:
-            yield "manager_shared", f"{_class(managers[0])}, by the scalers of {names}"
+            yield Fact("manager_shared", f"{_class(managers[0])}, by the scalers of {names}")
         if all(_is_of_npu(scaler) for scaler in (first, second)):
-            yield "overflow_shared", f"the scalers of {names}"
+            yield Fact("overflow_shared", f"the scalers of {names}")
 
 
 def _ranks(seen: Seen) -> Iterator[Fact]:
     for application in seen.applications:
         for scaler in _scalers(application):
             if seen.ranks > 1 and _is_of_npu(scaler) and not vars(scaler)["_is_distributed"]:
-                yield "ranks_judge_apart", f"{_class(scaler)} without is_distributed=True"
+                yield Fact("ranks_judge_apart", f"{_class(scaler)} without is_distributed=True")
 
 
 def _apart(seen: Seen) -> Iterator[Fact]:
     """Whether several processes train the same thing, and each for itself."""
     if seen.ranks > 1 and not any(_is_collective(operation) for operation in seen.needed):
-        yield "ranks_apart", f"no gradients or weights go between the {seen.ranks} processes"
+        yield Fact("ranks_apart", f"no gradients or weights go between the {seen.ranks} processes")
 
 
 def _is_collective(operation: Any) -> bool:
@@ -212,11 +213,27 @@ def _is_of_npu(scaler: Any) -> bool:
 
 
 def _finite_checks(seen: Seen) -> Iterator[Fact]:
+    """Checks of gradients that have a say in what the run changes, or in whether it goes on."""
     from_gradients = descendants(seen.results, seen.needed)
-    checks = [one for one in seen.needed if one.type in _FINITE and one in from_gradients]
+    decisive = _decisive(seen.needed)
+    checks = [one for one in decisive if one.type in _FINITE and one in from_gradients]
     places = sorted({place for place in map(_place_in_script, checks) if place})
     if places:
-        yield "finite_check_decides", f"at {', '.join(places[:3])}"
+        yield Fact("finite_check_decides", "", tuple(places[:3]))
+
+
+def _decisive(operations: Set[Any]) -> Set[Any]:
+    """Those operations whose numbers get into a variable, or decide whether others do."""
+    pending = [one for one in operations if one.type in _WRITES or _APPLIES.search(one.type)]
+    found = set(pending)
+    while pending:
+        operation = pending.pop()
+        deciding = [context.pred.op for context in _conds(operation)]
+        for needed in (*(tensor.op for tensor in operation.inputs), *deciding):
+            if needed in operations and needed not in found:
+                found.add(needed)
+                pending.append(needed)
+    return found
 
 
 def _place_in_script(operation: Any) -> str:
@@ -232,11 +249,11 @@ def _known(seen: Seen) -> Iterator[Fact]:
     for application in seen.applications:
         for scaler in _scalers(application):
             if isinstance(vars(scaler).get("_loss_scale"), experimental.FixedLossScale):
-                yield "fixed_loss_scale", f"{_class(scaler)} with a FixedLossScale"
+                yield Fact("fixed_loss_scale", f"{_class(scaler)} with a FixedLossScale")
     for operation in seen.needed:
         if operation.type == "HorovodAllreduce" and operation.inputs[0].op.type == "Cast":
             if operation.inputs[0].dtype == tf.float16:
-                yield "hvd_compression", "gradients are averaged in float16"
+                yield Fact("hvd_compression", "gradients are averaged in float16")
                 return
 
 

@@ -2,7 +2,8 @@
 
 import json
 import os
-from typing import Any, Set
+from dataclasses import asdict
+from typing import Any, Iterable, Set, Tuple
 
 from npu_migrate.verify.recording import Fact, Step, step_line
 
@@ -28,18 +29,22 @@ class Journal:
         """Notes a step."""
         self._line(step_line(step))
 
-    def fact(self, name: str, detail: str) -> None:
+    def fact(self, name: str, detail: str, places: Tuple[str, ...] = ()) -> None:
         """Notes a fact, the first time that it is told."""
-        fact = Fact(name, detail)
+        fact = Fact(name, detail, places)
         if fact not in self._facts:
             self._facts.add(fact)
-            self._write(kind="fact", name=name, detail=detail)
+            self._write(kind="fact", **asdict(fact))
 
     def loss(self, name: str) -> None:
         """Notes which tensor is taken for the loss; the first one counts."""
         if not self._has_loss:
             self._has_loss = True
             self._write(kind="loss", name=name)
+
+    def state(self, names: Iterable[str]) -> None:
+        """Notes which variables the training keeps besides weights and slots."""
+        self._write(kind="state", names=sorted(names))
 
     def checkpoint(self, use: str, file: str) -> None:
         """Notes a file that was `wrote` or `read`."""

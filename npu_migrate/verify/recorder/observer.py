@@ -93,8 +93,13 @@ class Observer:
 
     def _state(self, plan: StepPlan, run: Run) -> Optional[List[Any]]:
         """Copies of what the update changes; None where variables have no values yet."""
+        values = self._read(run, [*plan.weights, *plan.slots])
+        return None if values is None else [np.array(value) for value in values]
+
+    def _read(self, run: Run, variables: Sequence[Any]) -> Optional[List[Any]]:
+        """The values of variables; None where some have none yet."""
         try:
-            return [np.array(value) for value in read(run, [*plan.weights, *plan.slots])]
+            return read(run, variables)
         except (tf.errors.OpError, RuntimeError):  # the run itself will say what is wrong
             return None
 
@@ -116,10 +121,11 @@ class Observer:
             self._failed()
             return None
         if plan is not None:
-            for name, detail in plan.facts:
-                self._journal.fact(name, detail)
+            for fact in plan.facts:
+                self._journal.fact(fact.name, fact.detail, fact.places)
             if plan.loss is not None:
                 self._journal.loss(plan.loss.name)
+            self._journal.state(variable.name for variable in plan.state)
         return plan
 
     def _step(
@@ -146,7 +152,12 @@ class Observer:
             is_due=is_due,
             change_norm=added,
             change_parts=parts,
+            state_norm=self._norm_of_state(plan, run),
         )
+
+    def _norm_of_state(self, plan: StepPlan, run: Run) -> Optional[float]:
+        values = self._read(run, plan.state)
+        return norm(values) if values else None
 
     def _failed(self) -> None:
         self._journal.fact("recorder_error", traceback.format_exc())

@@ -53,6 +53,7 @@ def _note_exit(journal: Journal) -> None:
 
 
 def _install(settings: Settings, rank: int, journal: Journal) -> None:
+    from npu_migrate.verify.recorder.adjustments import adjust
     from npu_migrate.verify.recorder.checkpoints import watch_checkpoints
     from npu_migrate.verify.recorder.determinism import make_deterministic
     from npu_migrate.verify.recorder.gradients import watch_gradients
@@ -68,7 +69,8 @@ def _install(settings: Settings, rank: int, journal: Journal) -> None:
     optimizers = OptimizerWatch(notes)
     make_deterministic(rank)
     optimizers.install()
-    injected = observer.injected if settings.overflows.steps else None
+    injected = observer.injected if settings.overflows else None
+    adjust(settings.adjustments)
     watch_gradients(notes, optimizers.asked_loss, injected)
     watch_sessions(observer, Order(notes, journal).settle)
     watch_checkpoints(journal.checkpoint)

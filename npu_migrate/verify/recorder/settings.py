@@ -5,7 +5,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Optional, Tuple
 
-from npu_migrate.verify.overflows import Overflows
+from npu_migrate.verify.overflows import Overflows, overflows_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Settings:
       tree: folder that holds the working copy, in which paths go on as they are outside.
       roots: folders of the user's that are copied.
       is_shaken: whether the first weights are changed in their last bit.
+      adjustments: names of facts whose known differences are made in the original.
     """
 
     folder: str
@@ -31,6 +32,7 @@ class Settings:
     tree: str = ""
     roots: Tuple[str, ...] = ()
     is_shaken: bool = False
+    adjustments: Tuple[str, ...] = ()
 
     def recording(self, rank: int) -> str:
         """Path of the recording of a rank."""
@@ -44,6 +46,5 @@ class Settings:
     def from_json(cls, text: str) -> "Settings":
         """Reads what `to_json` wrote."""
         values = json.loads(text)
-        steps, rank = values["overflows"]["steps"], values["overflows"]["rank"]
-        overflows, roots = Overflows(tuple(steps), rank), tuple(values["roots"])
-        return cls(**{**values, "overflows": overflows, "roots": roots})
+        tuples = {name: tuple(values[name]) for name in ("roots", "adjustments")}
+        return cls(**{**values, **tuples, "overflows": overflows_of(values["overflows"])})

@@ -9,6 +9,7 @@ from npu_migrate.verify.recorder.audit import Seen, audit, descendants
 from npu_migrate.verify.recorder.closure import closure, conditions, is_unconditional
 from npu_migrate.verify.recorder.notes import Application, Gradient, GraphNotes
 from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of
+from npu_migrate.verify.recording import Fact
 
 
 class Condition(NamedTuple):
@@ -35,7 +36,8 @@ class StepPlan(NamedTuple):
       global_step, loss_scale: variable to read after the run, or number.
       weights: trainable variables, sorted by name.
       slots: what else the update changes.
-      facts: names and details.
+      state: other variables that the training keeps, such as moving averages.
+      facts: that the graph shows.
       updates: how many updates there are in the run, those in branches included.
       conditions: of those in branches that nothing decides which comes from the gradients.
     """
@@ -47,7 +49,8 @@ class StepPlan(NamedTuple):
     loss_scale: Optional[Any]
     weights: Tuple[Any, ...]
     slots: Tuple[Any, ...]
-    facts: Tuple[Tuple[str, str], ...]
+    state: Tuple[Any, ...]
+    facts: Tuple[Fact, ...]
     updates: int
     conditions: Tuple[Condition, ...]
 
@@ -91,22 +94,23 @@ def plan_step(
     applications = [one for one in notes.applications if one.done in needed]
     if not applications and (not calls or any(map(_is_summary, fetched))):
         return None
-    facts: Dict[Tuple[str, str], None] = {}
+    facts: Dict[Fact, None] = {}
     losses = _losses(graph, calls, loss_name, needed)
     if not losses:
-        facts["no_loss", _why_no_loss(calls, loss_name)] = None
+        facts[Fact("no_loss", _why_no_loss(calls, loss_name))] = None
     elif len(losses) > 1:
         names = ", ".join(loss.name for loss in losses)
-        facts["several_losses", f"{names}; the first was taken"] = None
+        facts[Fact("several_losses", f"{names}; the first was taken")] = None
     for application in applications:
         if any(gradient.rows is not None for gradient in application.gradients):
             name = type(application.optimizer).__name__
-            facts["sparse_gradients", f"{name} gets sparse gradients"] = None
+            facts[Fact("sparse_gradients", f"{name} gets sparse gradients")] = None
     first = applications[0] if applications else None
     variables = graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)
     weights = graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)
     optimizer, given = (None, None) if first is None else (first.optimizer, first.global_step)
     step = global_step_of(graph, optimizer, given)
+    slots = tuple(v for v in variables if any(v.name in one.created for one in applications))
     results = [gradient.op for call in calls for gradient in call.gradients]
     seen = Seen(needed, applications, results, step, current_ranks().size)
     facts.update(dict.fromkeys(audit(seen)))
@@ -117,11 +121,22 @@ def plan_step(
         global_step=step,
         loss_scale=None if first is None else first.loss_scale,
         weights=tuple(sorted(set(weights), key=lambda variable: variable.name)),
-        slots=tuple(v for v in variables if any(v.name in one.created for one in applications)),
+        slots=slots,
+        state=tuple(_state(variables, {variable.name for variable in (*weights, *slots)})),
         facts=tuple(facts),
         updates=len(applications) if notes.applications else 1,
         conditions=tuple(_conditions(applications, needed, results)),
     )
+
+
+def _state(variables: Sequence[Any], others: Set[str]) -> List[Any]:
+    """The variables of a graph, but for others, counters, rates and loss scales."""
+    kept = {
+        variable.name: variable
+        for variable in variables
+        if variable.name not in others and variable.dtype.is_floating and variable.shape.rank
+    }
+    return [kept[name] for name in sorted(kept)]
 
 
 def _conditions(

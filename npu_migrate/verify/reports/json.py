@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, Dict, Optional
 
 from npu_migrate.findings import Finding
-from npu_migrate.verify.comparison import Compared, Difference
+from npu_migrate.verify.comparison import Compared, Comparison, Difference
 from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.reports import Verification, commands
 
@@ -37,6 +37,7 @@ def _report(verification: Verification) -> Dict[str, Any]:
         "quantities": [_compared(compared) for compared in comparison.quantities],
         "skipped": dict(zip(("original", "migrated"), comparison.skipped)),
         "gathering": comparison.gathering,
+        "adjusted_original": None if verdict.adjusted is None else _adjusted(verdict.adjusted),
         "known_differences": [asdict(known) for known in verdict.known],
         "faults": [asdict(fault) for fault in verdict.faults],
         "concerned": [_finding(finding) for finding in verdict.concerned],
@@ -61,6 +62,15 @@ def _report(verification: Verification) -> Dict[str, Any]:
                 ("migrated", verification.experiment.migrated),
             )
         },
+    }
+
+
+def _adjusted(comparison: Comparison) -> Dict[str, Any]:
+    """How an original with the known differences compares with the migrated training."""
+    return {
+        "is_same": comparison.is_same,
+        "same_to_the_last_bit": comparison.is_bitwise,
+        "first_difference": _difference(comparison.first),
     }
 
 

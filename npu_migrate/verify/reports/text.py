@@ -25,7 +25,7 @@ _WIDTH = 100
 _LONGEST = 160
 """Characters of code that are shown."""
 _KNOWN_ALIKE = "Known differences of this migration, which change nothing here:"
-_KNOWN_BESIDES = "Known differences of this migration, not what is seen first here:"
+_KNOWN_BESIDES = "Known differences of this migration, which do not explain it:"
 _TAIL = 15
 """Lines of a failed run that are shown."""
 

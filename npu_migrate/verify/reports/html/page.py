@@ -147,7 +147,7 @@ def _setting(verification: Verification) -> Iterator[Tuple[str, str]]:
         yield title, visible(command)
     yield "Processes", str(request.processes)
     yield "Steps", "until the scripts end" if request.steps is None else str(request.steps)
-    if request.overflows.steps:
+    if request.overflows:
         yield "Overflows injected", str(request.overflows)
     for name, outcome in (("original", experiment.original), ("migrated", experiment.migrated)):
         losses = {recording.loss_name for recording in outcome.recordings if recording.loss_name}
@@ -198,11 +198,7 @@ def _skipped(steps: Sequence[Step], last: int, gathering: Sequence[int]) -> Tupl
 
 
 def _injected(overflows: Overflows, rank: int, last: int) -> Tuple[float, ...]:
-    return tuple(
-        position(step, last)
-        for step in overflows.steps
-        if step <= last and overflows.here(step, rank)
-    )
+    return tuple(position(step, last) for step in range(1, last + 1) if overflows.here(step, rank))
 
 
 def _values(original: Sequence[Step], migrated: Sequence[Step]) -> Dict[str, Any]:
