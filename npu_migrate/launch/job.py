@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from npu_migrate.launch.output import RankOutput
 from npu_migrate.launch.script import FAILURE_MARK
@@ -18,6 +18,8 @@ GRACE = 5.0
 FAREWELL = 15.0
 
 _Handler = Callable[[str], None]
+_ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that ask a job to end: from others, or as the terminal is closed."""
 _Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -103,7 +105,7 @@ def run_ranks(command: List[str], environments: Dict[int, Dict[str, str]]) -> Op
 def ending_together() -> Iterator[_Start]:
     """Ends what is started in the block when the block does, however it does.
 
-    SIGTERM is like Ctrl-C.
+    SIGTERM and SIGHUP, unless it is ignored as `nohup` has it, are like Ctrl-C.
 
     Yields:
       A function that starts a command: `start(command, variables, on_output, on_error, folder)`,
@@ -129,16 +131,31 @@ def ending_together() -> Iterator[_Start]:
         readers.append(_pump(process.stderr, on_error))
         return process
 
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    heard = [number for number in _ENDING if before[number] is not signal.SIG_IGN]
+    _handle(heard, _interrupt)
     try:
         yield start
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:
-        signal.signal(signal.SIGTERM, before)
+        _handle(heard, signal.SIG_IGN)
         _end(processes)
+        for number in heard:
+            signal.signal(number, before[number])
     for reader in readers:
         reader.join(GRACE)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    """Ends the job, once: a terminal that closes and its shell both say so."""
+    _handle([one for one in _ENDING if signal.getsignal(one) is _interrupt], signal.SIG_IGN)
+    signal.default_int_handler(number, frame)
+
+
+def _handle(numbers: Iterable[int], handler: Any) -> None:
+    for number in numbers:
+        signal.signal(number, handler)
 
 
 def explain(failure: Failure, output: RankOutput) -> None:

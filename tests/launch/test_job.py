@@ -76,9 +76,8 @@ def test_one_that_ignores_the_request_to_end_is_killed():
     assert time.monotonic() - started < 25
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_all(tmp_path, number):
-    """In a process of its own, which gets the signal as from a terminal."""
+def start_job(ignored=()):
+    """A job of two, in a process of its own, which gets signals as from a terminal."""
     program = (
         "import sys\n"
         "from npu_migrate.launch.job import Interrupted, run_ranks\n"
@@ -86,16 +85,43 @@ def test_ctrl_c_ends_all(tmp_path, number):
         "try: run_ranks([sys.executable, '-c', sleep], {0: {}, 1: {}})\n"
         "except Interrupted: print('interrupted')\n"
     )
+
+    def set_signals():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored in background
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
     job = subprocess.Popen(
         [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         universal_newlines=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background
+        preexec_fn=set_signals,
     )
-    children = [int(job.stdout.readline().split()[1]) for _ in range(2)]
-    job.send_signal(number)
+    return job, [int(job.stdout.readline().split()[1]) for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [[signal.SIGINT], [signal.SIGTERM], [signal.SIGHUP], [signal.SIGHUP, signal.SIGHUP]],
+)
+def test_ctrl_c_and_a_closed_terminal_end_all(numbers):
+    job, children = start_job()
+    for number in numbers:
+        job.send_signal(number)
     assert job.stdout.read() == "interrupted\n"
     assert job.wait(20) == 0
     for child in children:
         with pytest.raises(ProcessLookupError):
             os.kill(child, 0)
+
+
+def test_under_nohup_a_closed_terminal_ends_nothing():
+    job, children = start_job(ignored=[signal.SIGHUP])
+    job.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        job.wait(1)
+    for child in children:
+        os.kill(child, 0)
+    job.send_signal(signal.SIGTERM)
+    assert job.stdout.read() == "interrupted\n"
+    assert job.wait(20) == 0
