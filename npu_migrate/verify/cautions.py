@@ -14,6 +14,13 @@ from npu_migrate.verify.words import distance
 
 _LONGEST = 200
 """Characters of a detail that are shown."""
+_STEP_RACE = (
+    "The original leaves open whether its global step moves before or after what reads it, so that "
+    "TensorFlow may take the one or the other, step by step ({}). All runs were given one order, "
+    "so that they can be compared: a learning rate reads the step before it moves, a bias "
+    "correction of the script's own optimizer after that. No file is changed by this, and the "
+    "answer holds as it stands."
+)
 
 
 def cautions(
@@ -46,7 +53,7 @@ def _of_comparison(comparison: Comparison, trainings: Trainings) -> Iterator[str
         yield "The original ran once only, so how repeatable it is was not seen."
     for fact in {fact: None for r in trainings.original for fact in r.facts}:
         if fact.name == "step_race":
-            yield f"In the original {_cut(fact.detail)}. It was trained in the order that it means."
+            yield _STEP_RACE.format(_cut(fact.detail))
 
 
 def _near(comparison: Comparison, trainings: Trainings) -> Iterator[str]:

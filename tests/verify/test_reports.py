@@ -21,17 +21,18 @@ HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.h
 BEFORE = b"import tensorflow as tf\nscale = old(2)\n"
 OURS = b"import tensorflow as tf\nscale = new(2, 0.5)\n"
 AFTER = b"import tensorflow as tf\nscale = new(2, 0.8)\n"
+TEXTS = BEFORE, AFTER, OURS
 
 
 def finding(code="NPU102", line=2, path="train.py", message="the scale; more of it"):
     return Finding(code, "a-rule", path, line, 1, "s", Status.MIGRATED, message)
 
 
-def verification(runs=None, names=("train.py", "npu/train.py"), message="the scale", **request):
+def verification(
+    runs=None, names=("train.py", "npu/train.py"), message="the scale", texts=TEXTS, **request
+):
     runs = runs or experiment()
-    file = MigratedFile(
-        names[0], names[1], BEFORE, AFTER, OURS, (finding(path=names[0], message=message),)
-    )
+    file = MigratedFile(*names, *texts, (finding(path=names[0], message=message),))
     migration = Migration((file,))
     scripts = Program(names[0], ("--flag",)), Program(names[1], ("--flag",))
     return Verification(Request(*scripts, **request), runs, migration, judge(runs, migration))
@@ -73,6 +74,29 @@ def test_text_of_a_difference_says_where_to_look():
         "npu/train.py:2: scale = new(2, 0.8)  (npu-migrate: scale = new(2, 0.5))" in output
         and "train.py:2:1 NPU102 the scale\n" in output
     )
+
+
+def test_what_there_was_to_migrate_is_told_though_nobody_did():
+    made = different(texts=(BEFORE, BEFORE, OURS))
+    assert "What there was to migrate, and concerns this:\n  train.py:2:1 NPU102" in shown(made)
+    page = html.render(made)
+    assert re.search(r"NPU102 a-rule</b> <span>\(not changed, line 2\): the scale", page)
+
+
+def test_long_lines_are_cut_around_what_differs():
+    call = b"scale = new(" + b", ".join(b"argument_%d=0.125" % n for n in range(40))
+    lines = [b"x = 1\n" + call + b", decr=" + ratio + b")\n" for ratio in (b"0.8", b"0.5")]
+    output = shown(different(texts=(BEFORE, *lines)))
+    (line,) = [line for line in output.splitlines() if "(npu-migrate: " in line]
+    theirs, ours = line.split("(npu-migrate: ")
+    assert "decr=0.8" in theirs and "decr=0.5" in ours
+    assert "... " in theirs and "argument_0=" not in line
+
+
+def test_order_that_was_settled_is_no_matter_of_the_verdict():
+    runs = outcome(recording(facts=("step_race",)))
+    output = shown(verification(experiment(runs, runs)))
+    assert output.startswith("SAME\n") and "the answer holds as it stands" in output
 
 
 def test_text_of_a_failure_shows_what_it_printed_last():

@@ -1,11 +1,13 @@
 """The verdict for people at a terminal: a paragraph, a table, and where to look."""
 
 import io
+import os
 import re
 from typing import IO, Iterator, List, Tuple
 
 from npu_migrate.findings import Finding
 from npu_migrate.reports.visible import visible_line
+from npu_migrate.verify.migration import Departure
 from npu_migrate.verify.reports import Verification, readable
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, columns, rows
 from npu_migrate.verify.verdict import Answer, Verdict
@@ -24,6 +26,8 @@ _WIDTH = 100
 """Characters of a line where no terminal says it."""
 _LONGEST = 160
 """Characters of code that are shown."""
+_LEAD = 40
+"""Characters of them before what differs."""
 _KNOWN_ALIKE = "Known differences of this migration, which change nothing here:"
 _KNOWN_BESIDES = "Known differences of this migration, which do not explain it:"
 _TAIL = 15
@@ -83,7 +87,7 @@ def _sections(verdict: Verdict) -> Iterator[_Section]:
     for title, lines in (
         ("Where the migrated script is not what npu-migrate writes:", _departures(verdict)),
         ("What npu-migrate finds in the migrated script:", _named(verdict.wrong)),
-        ("What was migrated and concerns this:", _named(verdict.concerned)),
+        ("What there was to migrate, and concerns this:", _named(verdict.concerned)),
         (
             _KNOWN_ALIKE if verdict.answer is Answer.SAME else _KNOWN_BESIDES,
             [f"{each.title}. {each.explanation}" for each in verdict.known if not each.explains],
@@ -99,11 +103,18 @@ def _sections(verdict: Verdict) -> Iterator[_Section]:
 
 
 def _departures(verdict: Verdict) -> List[str]:
-    return [
-        f"{departure.path}:{departure.line}: {_short(departure.text) or '(nothing)'}"
-        f"  (npu-migrate: {_short(departure.ours) or 'nothing'})"
-        for departure in verdict.departures
-    ]
+    return [_departure(departure) for departure in verdict.departures]
+
+
+def _departure(departure: Departure) -> str:
+    texts = departure.text, departure.ours
+    alike = len(os.path.commonprefix(texts))
+    start = alike - _LEAD if alike > _LONGEST // 2 else 0
+    theirs, ours = (_around(text, start) for text in texts)
+    return (
+        f"{departure.path}:{departure.line}: {theirs or '(nothing)'}"
+        f"  (npu-migrate: {ours or 'nothing'})"
+    )
 
 
 def _named(findings: Tuple[Finding, ...]) -> List[str]:
@@ -112,8 +123,11 @@ def _named(findings: Tuple[Finding, ...]) -> List[str]:
     return [*lines, f"and {left} more"] if left > 0 else lines
 
 
-def _short(code: str) -> str:
-    return code if len(code) <= _LONGEST else f"{code[:_LONGEST]} ..."
+def _around(code: str, start: int) -> str:
+    """Code, or of code that is too long what there is from some place on."""
+    start = min(start, max(0, len(code) - _LONGEST))
+    end = start + _LONGEST
+    return f"{'... ' if start else ''}{code[start:end]}{' ...' if end < len(code) else ''}"
 
 
 def _start(message: str) -> str:
