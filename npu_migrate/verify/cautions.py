@@ -12,6 +12,8 @@ from npu_migrate.verify.quantities import LEARNING_RATE, WEIGHT_CHANGE
 from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.words import distance
 
+_FEW_BITS = 1e-6
+"""What rounding a float32 a few times makes of it, as a share."""
 _LONGEST = 200
 """Characters of a detail that are shown."""
 _STEP_RACE = (
@@ -63,7 +65,7 @@ def _near(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
     apart = _first_apart(trainings.original, trainings.migrated)
     changed = comparison.of(WEIGHT_CHANGE)
     if apart is not None and trainings.shaken and changed.values:
-        is_rounding = (changed.largest or 0.0) <= 4 * (changed.spread or 0.0)
+        is_rounding = (changed.largest or 0.0) <= max(4 * (changed.spread or 0.0), _FEW_BITS)
         yield (
             f"The weights of the migrated training are other ones from step {apart} on"
             f"{', as rounding makes them' if is_rounding else ''}: beyond their own rounding they "

@@ -121,6 +121,11 @@ def test_evaluation_is_no_step(recorded):
     assert [step.learning_rate for step in recorded["keras"]] == pytest.approx([0.01] * 4)
 
 
+def test_step_of_a_distribution_strategy_is_read(recorded):
+    assert [step.global_step for step in recorded["mirrored"]] == [1, 2]
+    assert [step.learning_rate for step in recorded["mirrored"]] == pytest.approx([0.1] * 2)
+
+
 def test_rows_of_a_sparse_gradient_are_added_up(recorded, runs):
     (step,) = recorded["embedding"]
     one_row = step.gradient_norm / 3

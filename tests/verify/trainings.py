@@ -150,6 +150,21 @@ def accumulated():
             session.run(train)
 
 
+def mirrored():
+    def model(features, labels, mode):
+        error = tf.layers.dense(features, 1) - labels
+        loss = tf.reduce_mean(tf.square(error))
+        train = tf.train.AdamOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    def read():
+        numbers = np.ones((4, 3), np.float32)
+        return tf.data.Dataset.from_tensors((numbers, numbers[:, :1])).repeat()
+
+    config = tf.estimator.RunConfig(train_distribute=tf.distribute.MirroredStrategy())
+    tf.estimator.Estimator(model, "mirrored", config).train(read, steps=2)
+
+
 def slim():
     loss = distance(tf.random_uniform([8, 4]))
     train = tf.contrib.slim.learning.create_train_op(
@@ -167,6 +182,7 @@ SECTIONS = collections.OrderedDict(
     step_outside=(step_outside, 3),
     ended_data=(ended_data, 4),
     accumulated=(accumulated, 4),
+    mirrored=(mirrored, 2),
     slim=(slim, 2),
 )
 

@@ -32,16 +32,21 @@ def learning_rates_of(optimizer: Any) -> Tuple[Any, ...]:
     else:
         found = [vars(optimizer).get(name) for name in _RATES]
     kinds = (int, float, tf.Tensor, tf.Variable)
-    return tuple(rate for rate in found if isinstance(rate, kinds))
+    return tuple(rate for rate in map(_single, found) if isinstance(rate, kinds))
 
 
 def global_step_of(graph: Any, optimizer: Any, given: Optional[Any]) -> Optional[Any]:
     """The variable that counts the steps of a graph."""
     if isinstance(optimizer, optimizer_v2.OptimizerV2):
-        return optimizer.iterations
+        return _single(optimizer.iterations)
     # Without a collection that names it, the graph knows only the tensor of that name.
     of_graph = _number_or_variable(tf.train.get_global_step(graph))
-    return given if of_graph is None else of_graph
+    return _single(given) if of_graph is None else of_graph
+
+
+def _single(value: Any) -> Any:
+    """The first variable of those that a distribution strategy keeps, one a device."""
+    return getattr(value, "primary", value)
 
 
 def _number_or_variable(value: Any) -> Optional[Any]:
