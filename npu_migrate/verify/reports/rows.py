@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import List, Sequence, Tuple
 
 from npu_migrate.verify.comparison import NEITHER, ROUNDED, Compared, Comparison
+from npu_migrate.verify.quantities import STATE
 from npu_migrate.verify.words import both, distance
 
 HEAD = ("quantity", "", "first at", "original", "migrated", "apart", "tolerance", "repeats")
@@ -20,10 +21,14 @@ class Row:
 
 
 def rows(comparison: Comparison) -> List[Row]:
-    """A row for each quantity that one of the trainings has."""
+    """A row for each quantity that is of interest."""
     several = comparison.ranks > 1
-    quantities = [each for each in comparison.quantities if each.left_out != ROUNDED]
-    return [_row(compared, several) for compared in quantities]
+    return [_row(compared, several) for compared in comparison.quantities if _is_told(compared)]
+
+
+def _is_told(compared: Compared) -> bool:
+    is_unusual = compared.quantity == STATE and compared.left_out == NEITHER
+    return compared.left_out != ROUNDED and not is_unusual
 
 
 def columns(shown: Sequence[Row]) -> List[int]:
