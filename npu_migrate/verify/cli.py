@@ -2,10 +2,11 @@
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
-from typing import List, Optional, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 import npu_migrate
 from npu_migrate.launch.job import Interrupted
@@ -32,10 +33,25 @@ Ctrl-C
 """
 
 _FAILED, _INTERRUPTED = 2, 130
+_ALREADY = "{} is migrated already, as its imports say"
+_WHAT_IS_MISSING = (
+    "import importlib.util as u, sys; print(*(n for n in sys.argv[1:] if u.find_spec(n) is None))"
+)
+_MISSING = {
+    "tensorflow": "the scripts are trained with TensorFlow 1.15, which {} has not. Name an "
+    "interpreter that has it with --python, or on Python 3.7: pip install "
+    "'npu-migrate[tensorflow]'",
+    "horovod": "several processes are trained with Horovod, which {} has not. Name an interpreter "
+    "that has it with --python, or: pip install 'npu-migrate[distributed]'",
+}
 
 
 class _Refused(Exception):
     """What was asked for can't be done."""
+
+
+class _WrongUsage(_Refused):
+    """It was not asked for as it must be."""
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -50,18 +66,28 @@ def main(argv: Optional[List[str]] = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     at = words.index("--") if "--" in words else len(words)
     parser = _parser()
-    options, arguments = parser.parse_args(words[:at]), tuple(words[at + 1 :])
+    options, unknown = parser.parse_known_intermixed_args(words[:at])
     options.overflows = joined(options.overflows)
-    _check_usage(parser, options)
     try:
-        _check_tensorflow(options.python)
-        return _verify(options, arguments)
+        _check_usage(options, unknown)
+        _check_python(options)
+        return _verify(options, tuple(words[at + 1 :]))
     except _Refused as error:
-        print(f"npu-verify: {error}", file=sys.stderr)
-        return _FAILED
+        return _refuse(error, parser, options)
     except (Interrupted, KeyboardInterrupt):
         print("npu-verify: interrupted; all processes were ended", file=sys.stderr)
         return _INTERRUPTED
+
+
+def _refuse(error: _Refused, parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    if options.json:
+        from npu_migrate.verify.reports import json
+
+        sys.stdout.write(json.render_refusal(str(error), _FAILED))
+    if isinstance(error, _WrongUsage):
+        parser.error(str(error))
+    print(f"npu-verify: {error}", file=sys.stderr)
+    return _FAILED
 
 
 def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
@@ -86,8 +112,7 @@ def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
         migration,
         judge(experiment, migration, options.rtol, request.overflows),
     )
-    _report(verification, options)
-    return verification.verdict.answer.exit_code
+    return _report(verification, options)
 
 
 def _migrated(request: Request) -> Tuple[Request, Migration]:
@@ -96,6 +121,8 @@ def _migrated(request: Request) -> Tuple[Request, Migration]:
 
     name = request.original.name
     program = program_files(name)
+    if program.is_for_npu:
+        raise _Refused(f"{_ALREADY.format(name)}: name the script before its migration")
     try:
         own, migration = migrate_program(program)
     except OSError as error:
@@ -110,6 +137,10 @@ def _with_migration(request: Request) -> Tuple[Request, Migration]:
     names = request.original.name, request.migrated.name
     here = os.path.realpath(os.getcwd())
     programs = [program_files(name) for name in names]
+    if programs[0].is_for_npu and not programs[1].is_for_npu:
+        raise _Refused(
+            f"{_ALREADY.format(names[0])}, and {names[1]} is not: name the original first"
+        )
     around = [root for one in programs for root in one.roots if is_inside(here, root)]
     files = [os.path.realpath(path) for one in programs for path in one.files]
     request = replace(request, project=Project(outermost(around), tuple(files)))
@@ -120,56 +151,68 @@ def _with_migration(request: Request) -> Tuple[Request, Migration]:
         return request, NOTHING_KNOWN
 
 
-def _report(verification: Verification, options: argparse.Namespace) -> None:
+def _report(verification: Verification, options: argparse.Namespace) -> int:
+    """Tells the verdict, and returns the exit code."""
     from npu_migrate.verify.reports import html, json, text
 
     if options.json:
         sys.stdout.write(json.render(verification))
     else:
         text.write(verification, sys.stdout)
-    if options.report is None:
-        return
-    try:
-        with open(options.report, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(html.render(verification))
-    except OSError as error:
-        raise _Refused(f"{options.report} cannot be written: {error.strerror}") from error
+    if options.report is not None:
+        try:
+            with open(options.report, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(html.render(verification))
+        except OSError as error:
+            message = f"{options.report} cannot be written: {error.strerror}"
+            print(f"npu-verify: {message}", file=sys.stderr)
+            return _FAILED
+    return verification.verdict.answer.exit_code
 
 
 # What is asked for
 
 
-def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+def _check_usage(options: argparse.Namespace, unknown: Sequence[str]) -> None:
+    for problem in _problems(options, unknown):
+        raise _WrongUsage(problem)
+
+
+def _problems(options: argparse.Namespace, unknown: Sequence[str]) -> Iterator[str]:
+    if unknown:
+        words = " ".join(map(shlex.quote, unknown))
+        yield f"unknown: {words}; arguments for the scripts go after --, as in: -- {words}"
     if options.migrate and options.migrated is not None:
-        parser.error("--migrate makes the migrated script itself; name the original alone")
+        yield "--migrate makes the migrated script itself; name the original alone"
     if not options.migrate and options.migrated is None:
-        parser.error("name the migrated script, or have it made with --migrate")
+        yield "name the migrated script, or have it made with --migrate"
     for script in filter(None, (options.original, options.migrated)):
+        if os.path.isdir(script):
+            yield f"{script} is a folder; name the script in it"
         if not os.path.isfile(script):
-            parser.error(f"no such script: {script}")
+            yield f"no such script: {script}"
     for part in options.overflows.ranges:
         if part.rank is not None and part.rank >= options.processes:
-            parser.error(f"there is no rank {part.rank} among {options.processes} processes")
+            yield f"there is no rank {part.rank} among {options.processes} processes"
         if options.steps is not None and part.last > options.steps:
-            parser.error(f"an overflow after the last of {options.steps} steps is never reached")
+            yield f"an overflow after the last of {options.steps} steps is never reached"
     if options.report is not None and not os.path.isdir(os.path.dirname(options.report) or "."):
-        parser.error(f"no folder for {options.report}")
+        yield f"no folder for {options.report}"
     if options.report is not None and os.path.isdir(options.report):
-        parser.error(f"{options.report} is a folder; name a file for the report")
+        yield f"{options.report} is a folder; name a file for the report"
 
 
-def _check_tensorflow(python: Optional[str]) -> None:
-    question = "import importlib.util as u, sys; sys.exit(u.find_spec('tensorflow') is None)"
+def _check_python(options: argparse.Namespace) -> None:
+    """Looks whether the interpreter that trains has what it takes."""
+    python = options.python or sys.executable
+    needed = ["tensorflow", *(["horovod"] if options.processes > 1 else [])]
     try:
-        found = subprocess.run([python or sys.executable, "-c", question]).returncode == 0
+        done = subprocess.run([python, "-c", _WHAT_IS_MISSING, *needed], stdout=subprocess.PIPE)
     except OSError as error:
         raise _Refused(f"{python} cannot be run: {error.strerror}") from error
-    if not found:
-        raise _Refused(
-            f"the scripts are trained with TensorFlow 1.15, which {python or sys.executable} has "
-            "not. Name an interpreter that has it with --python, or on Python 3.7: pip install "
-            "'npu-migrate[tensorflow]'"
-        )
+    missing = done.stdout.decode().split() if done.returncode == 0 else needed
+    if missing:
+        raise _Refused(_MISSING[missing[0]].format(python))
 
 
 def _positive(text: str) -> int:
@@ -215,7 +258,11 @@ def _parser() -> argparse.ArgumentParser:
         usage="npu-verify [OPTIONS] ORIGINAL MIGRATED [-- ARGS]\n"
         "       npu-verify [OPTIONS] --migrate ORIGINAL [-- ARGS]",
     )
-    parser.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
+    parser.add_argument(
+        "original",
+        metavar="ORIGINAL",
+        help="the script before its migration; its path is as seen from here, or absolute",
+    )
     parser.add_argument("migrated", metavar="MIGRATED", nargs="?", help="and after it")
     parser.add_argument(
         "--migrate",
@@ -250,7 +297,8 @@ def _parser() -> argparse.ArgumentParser:
         "--rtol",
         type=_tolerance,
         metavar="R",
-        help="relative tolerance for weights, loss (default: 1e-5) and gradient norm (1e-4)",
+        help="relative tolerance for weights, weight change, untrained state and loss (default: "
+        "1e-5), and for the gradient norm (1e-4)",
     )
     parser.add_argument(
         "--loss", metavar="TENSOR", help="name of the loss, where it is not found or the wrong one"
@@ -261,8 +309,8 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="PATH",
-        help="a path among ARGS that the scripts write to, besides those that look like it; may "
-        "be repeated",
+        help="a path among ARGS that the scripts write to, besides those that look like it, as the "
+        "scripts get it; may be repeated",
     )
     parser.add_argument(
         "--timeout",

@@ -11,6 +11,7 @@ from npu_migrate.neighbours import is_top
 from npu_migrate.sources import is_inside
 
 _LIBRARIES = ("site-packages", "dist-packages")
+_OF_NPU = ("npu_bridge.", "hccl.", "npu_migrate.runtime.")
 _CLIMB = 3
 """How many folders above its own a script is taken to import from."""
 
@@ -22,10 +23,12 @@ class ProgramFiles:
     Attributes:
       files: absolute paths, the script first.
       roots: the folders that its imports start from and that hold a file of it, none in another.
+      is_for_npu: whether a file of it needs what only migrated scripts do.
     """
 
     files: Tuple[str, ...]
     roots: Tuple[str, ...]
+    is_for_npu: bool = False
 
 
 def program_files(script: str) -> ProgramFiles:
@@ -39,16 +42,18 @@ def program_files(script: str) -> ProgramFiles:
     found: Dict[str, None] = {}
     used: Dict[str, None] = {os.path.realpath(os.path.dirname(script)): None}
     pending = [script]
+    is_for_npu = False
     while pending:
         path = pending.pop(0)
         if path not in found:
             found[path] = None
             tree = _parsed(path)
+            is_for_npu = is_for_npu or any(map(_is_of_npu, _needed(tree)))
             homes.update(dict.fromkeys(map(os.path.realpath, _added(path, tree))))
             for home, imported in _imported(path, tree, list(homes)):
                 used[home] = None
                 pending.append(imported)
-    return ProgramFiles(tuple(found), outermost(used))
+    return ProgramFiles(tuple(found), outermost(used), is_for_npu)
 
 
 def outermost(folders: Iterable[str]) -> Tuple[str, ...]:
@@ -84,7 +89,20 @@ def _above(folder: str) -> Iterator[str]:
         yield folder
 
 
-def _parsed(path: str) -> ast.AST:
+def _needed(tree: ast.Module) -> Iterator[str]:
+    """The modules without which a file can't be imported."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _is_of_npu(module: str) -> bool:
+    return f"{module}.".startswith(_OF_NPU)
+
+
+def _parsed(path: str) -> ast.Module:
     """The tree of a file; an empty one where there is none."""
     try:
         with open(path, "rb") as file:

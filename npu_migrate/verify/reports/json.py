@@ -9,13 +9,26 @@ from npu_migrate.findings import Finding
 from npu_migrate.verify.comparison import Compared, Comparison, Difference
 from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.reports import Verification, commands
+from npu_migrate.verify.verdict import Answer
 
 VERSION = 1
 
 
 def render(verification: Verification) -> str:
     """Always a valid object: Inf and NaN are the strings `inf`, `-inf` and `nan`."""
-    return json.dumps(_plain(_report(verification)), indent=2, allow_nan=False) + "\n"
+    return _dumped(_report(verification))
+
+
+def render_refusal(message: str, exit_code: int) -> str:
+    """Why nothing was trained, as an object with the first keys of the others."""
+    answer = Answer.UNKNOWN.name.lower()
+    return _dumped(
+        {"version": VERSION, "answer": answer, "exit_code": exit_code, "paragraph": message}
+    )
+
+
+def _dumped(report: Dict[str, Any]) -> str:
+    return json.dumps(_plain(report), indent=2, allow_nan=False) + "\n"
 
 
 def _report(verification: Verification) -> Dict[str, Any]:
