@@ -63,6 +63,11 @@ class FirstFailure:
             self._since = self._since or time.monotonic()
             self._exit = self._exit or Failure(rank, exit_code)
 
+    def is_marked(self, rank: int) -> bool:
+        """Whether a rank said that it failed."""
+        with self._lock:
+            return rank in self._marks
+
     def get(self) -> Optional[Failure]:
         """The first failure, if there was one."""
         with self._lock:
@@ -161,9 +166,10 @@ def _handle(numbers: Iterable[int], handler: Any) -> None:
 def explain(failure: Failure, output: RankOutput) -> None:
     """Says on standard error which rank failed first, and shows its last lines."""
     lines = "".join(f"    {line}\n" for line in output.tail(failure.rank))
+    name = signal_name(failure.exit_code)
     print(
         f"npu-run: rank {failure.rank} failed first, with exit code {failure.exit_code}"
-        f"{_signal_name(failure.exit_code)}; the others were ended. Its last lines:\n{lines}",
+        f"{f' ({name})' if name else ''}; the others were ended. Its last lines:\n{lines}",
         file=sys.stderr,
         end="",
         flush=True,
@@ -234,8 +240,13 @@ def _end(processes: List["subprocess.Popen[str]"]) -> None:
                 process.wait(max(0.0, deadline - time.monotonic()))
 
 
-def _signal_name(exit_code: int) -> str:
+def signal_name(exit_code: int) -> str:
+    """The signal that ended a process, as its exit code has it; nothing where none did.
+
+    Args:
+      exit_code: of a process of this one, negative then, or as shells and launchers tell it.
+    """
+    number = -exit_code if exit_code < 0 else exit_code - 128
     with contextlib.suppress(ValueError):
-        if exit_code > 128:
-            return f" ({signal.Signals(exit_code - 128).name})"
+        return signal.Signals(number).name
     return ""

@@ -113,7 +113,8 @@ def _failures(experiment: Experiment) -> Iterator[Failed]:
     }
     for name, outcome in runs.items():
         if outcome.failure is not None:
-            yield Failed(name, outcome.failure, _tail(outcome, outcome.failure.rank or 0))
+            lines = outcome.failure.lines or _tail(outcome, outcome.failure.rank or 0)
+            yield Failed(name, outcome.failure, lines)
 
 
 def _tail(outcome: Outcome, rank: int) -> Tuple[str, ...]:

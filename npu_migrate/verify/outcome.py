@@ -27,11 +27,13 @@ class RunFailure:
       kind: which sort of failure.
       message: one or more sentences, which say what to do where that is known.
       rank: that failed first, if one did.
+      lines: the last lines of what failed, where that is not the script.
     """
 
     kind: FailureKind
     message: str
     rank: Optional[int] = None
+    lines: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

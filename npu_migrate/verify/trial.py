@@ -8,20 +8,18 @@ import sys
 import time
 import uuid
 from dataclasses import dataclass, replace
-from typing import Callable, Deque, Dict, List, Mapping, Optional, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from npu_migrate.launch.horovod_job import launcher_command, line_handler
-from npu_migrate.launch.job import FirstFailure
+from npu_migrate.launch.job import FirstFailure, signal_name
 from npu_migrate.launch.script import Program
+from npu_migrate.verify.last_words import LastWords
 from npu_migrate.verify.outcome import FailureKind, Outcome, RunFailure
 from npu_migrate.verify.processes import MARK, end_all
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.recording import Recording, read_recording
 
 _RECORDER = "npu_migrate.verify.recorder.process"
-_TAIL = 40
-_LONGEST_LINE = 500
-_EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Interrupt|Exit)\b")
 _LONGEST_ENTRY = 4096
 _LAUNCHER = -1
 _END = '"kind": "end"'
@@ -81,10 +79,7 @@ class RunningTrial:
         self._trial = trial
         self._mark = uuid.uuid4().hex
         self._first = FirstFailure()
-        self._tails: Dict[int, Deque[str]] = collections.defaultdict(
-            lambda: collections.deque(maxlen=_TAIL)
-        )
-        self._exceptions: Dict[int, str] = {}
+        self._words: Dict[int, LastWords] = collections.defaultdict(LastWords)
         self._sizes: Tuple[int, ...] = ()
         self._moved = time.monotonic()
         self._ended: Optional[float] = None
@@ -130,15 +125,13 @@ class RunningTrial:
             recordings = tuple(replace(one, end=one.end or "stopped") for one in recordings)
         failure = self._failure or self._failed(code, recordings)
         ranks = range(self._trial.processes)
-        return Outcome(recordings, tuple(tuple(self._tails[rank]) for rank in ranks), failure)
+        return Outcome(recordings, tuple(self._words[rank].lines for rank in ranks), failure)
 
     def _handlers(self) -> Tuple[Callable[[str], None], Callable[[str], None]]:
         def note(rank: int, text: str, is_error: bool) -> None:
-            del is_error
-            text = self._trial.before(text)[:_LONGEST_LINE]
-            self._tails[rank].append(text)
-            if _EXCEPTION.match(text):
-                self._exceptions[rank] = text
+            if self._first.is_marked(rank):
+                self._words[rank].end()
+            self._words[rank].line(self._trial.before(text), is_error)
 
         def note_error(text: str) -> None:
             if not self._first.is_mark(0, text):
@@ -185,17 +178,18 @@ class RunningTrial:
         for recording in recordings:
             for fact in recording.facts:
                 if fact.name == "recorder_error":
-                    message = f"{name}: npu-verify itself failed:\n{fact.detail}"
-                    return RunFailure(FailureKind.RECORDER, message, recording.rank)
+                    lines = tuple(fact.detail.splitlines())
+                    message = f"{name}: npu-verify itself failed: {lines[-1]}"
+                    return RunFailure(FailureKind.RECORDER, message, recording.rank, lines)
         if exit_code and first is None and self._trial.processes > 1:
-            said = "\n".join(self._tails[_LAUNCHER])
-            message = f"{name}: Horovod's launcher failed:\n{said}"
-            return RunFailure(FailureKind.NOT_STARTED, message)
+            words = self._words[_LAUNCHER]
+            message = f"{name}: Horovod's launcher failed{_said(words.reason)}"
+            return RunFailure(FailureKind.NOT_STARTED, message, lines=words.lines)
         if exit_code:
             rank = first.rank if first is not None else 0
             who = f"rank {rank} of it" if self._trial.processes > 1 else "it"
-            message = f"{name}: {who} failed {_after(steps)}, with exit code {exit_code}"
-            message += f": {self._exceptions[rank]}" if rank in self._exceptions else ""
+            how = _how(exit_code, self._words[rank])
+            message = f"{name}: {who} failed {_after(steps)}, {how}"
             return RunFailure(FailureKind.CRASHED, message, rank)
         if not steps:
             return RunFailure(
@@ -206,6 +200,17 @@ class RunningTrial:
             message = f"{name}: no loss was found ({details[0]}); name its tensor with --loss"
             return RunFailure(FailureKind.NO_LOSS, message)
         return None
+
+
+def _how(exit_code: int, words: LastWords) -> str:
+    signal = signal_name(exit_code)
+    if signal:
+        return f"ended by {signal}{_said(words.exception)}"
+    return f"with exit code {exit_code}{_said(words.reason)}"
+
+
+def _said(reason: str) -> str:
+    return f": {reason.strip()}" if reason else ""
 
 
 def _after(steps: int) -> str:

@@ -107,6 +107,12 @@ def test_text_of_a_failure_shows_what_it_printed_last():
     assert "  ValueError: [red]broken[/red]\n" in output
 
 
+def test_text_of_a_launcher_that_failed_has_its_lines():
+    failure = RunFailure(FailureKind.NOT_STARTED, "it failed", lines=("\tno slots", "ValueError"))
+    output = shown(verification(experiment(outcome(failure=failure))))
+    assert "        no slots\n  ValueError\n" in output and "U+" not in output
+
+
 # JSON
 
 

@@ -88,13 +88,64 @@ def test_an_exit_code_is_told(run, ending):
     assert "with exit code 3" in run(f"step()\n{ending}").failure.message
 
 
+DEPRECATED = "WARNING:tensorflow:From train.py:9: tf.Session is deprecated."
+NOISE = [
+    "dtypes.py:516: FutureWarning: Passing (type, 1) is deprecated; in a future version",
+    "  np_resource = np.dtype([('resource', np.ubyte, 1)])",
+    "WARNING:tensorflow:",
+    "The TensorFlow contrib module will not be included in TensorFlow 2.0.",
+    "For more information, please see:",
+    "  * https://github.com/tensorflow/addons",
+    "If you depend on functionality not listed there, please file an issue.",
+    "",
+    DEPRECATED,
+    "Instructions for updating:",
+    "Use the other one.",
+    "2026-01-01 12:00:00.123456: W tensorflow/core/framework/op.cc:1: slow",
+    "W0101 12:00:00.123456 140 deprecation.py:323] From train.py:9: where is deprecated",
+]
+
+
+def test_what_tensorflow_always_says_hides_nothing(run):
+    outcome = run(
+        f"""
+        print("starting", file=sys.stderr)
+        for line in {NOISE}:
+            print(line, file=sys.stderr)
+        print("no such file", file=sys.stderr)
+        for line in {NOISE}:
+            print(line, file=sys.stderr)
+        sys.exit(1)
+        """
+    )
+    assert outcome.tails == (("starting", "no such file"),)
+
+
+def test_what_a_script_says_as_it_exits_is_told(run):
+    failure = run(f"step()\nprint('{DEPRECATED}', file=sys.stderr)\nsys.exit('the data ran out')")
+    assert failure.failure.message == (
+        "original: it failed after one step, with exit code 1: the data ran out"
+    )
+
+
+def test_what_is_printed_while_python_ends_is_no_reason(run):
+    failure = run(
+        """
+        import atexit
+        atexit.register(print, "AttributeError: NoneType", file=sys.stderr)
+        raise KeyError("no such layer")
+        """
+    )
+    assert failure.failure.message.endswith("KeyError: 'no such layer'")
+
+
 def test_a_good_exit_is_the_end(run):
     assert run("step()\nsys.exit(0)").failure is None
 
 
 def test_a_killed_script_is_told(run):
     outcome = run("step()\nimport signal\nos.kill(os.getpid(), signal.SIGKILL)")
-    assert "exit code -9" in outcome.failure.message
+    assert outcome.failure.message == "original: it failed after one step, ended by SIGKILL"
 
 
 def test_a_hang_is_ended(run):
@@ -165,7 +216,7 @@ def test_a_loss_that_is_not_found(run):
 def test_a_fault_of_the_recorder_is_not_told_as_the_scripts(run):
     failure = run("journal.fact('recorder_error', 'Traceback ...')\nsys.exit(1)").failure
     assert failure.kind is FailureKind.RECORDER
-    assert "npu-verify itself" in failure.message
+    assert "npu-verify itself" in failure.message and failure.lines == ("Traceback ...",)
 
 
 def test_forked_processes_write_no_steps(run):

@@ -25,8 +25,8 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def readable(line: str) -> str:
-    """A line of output without colours."""
-    return _ESCAPES.sub("", line)
+    """A line of output without colours and tabs."""
+    return _ESCAPES.sub("", line).expandtabs()
 
 
 def commands(request: Request) -> Tuple[str, str]:
