@@ -22,6 +22,8 @@ from npu_migrate.verify.recording import Recording, read_recording
 _RECORDER = "npu_migrate.verify.recorder.process"
 _LONGEST_ENTRY = 4096
 _LAUNCHER = -1
+_NO_LOSS = "no loss was found ({}); name its tensor with --loss"
+_NO_SUCH_LOSS = "what --loss names is not computed: {}"
 _END = '"kind": "end"'
 _NUMBER = re.compile(r'"kind": "step", "number": (\d+)')
 #: Seconds that a script gets to be gone after its last rank said that it had ended.
@@ -197,8 +199,9 @@ class RunningTrial:
             )
         if all(step.loss is None for recording in recordings for step in recording.steps):
             details = [f.detail for r in recordings for f in r.facts if f.name == "no_loss"]
-            message = f"{name}: no loss was found ({details[0]}); name its tensor with --loss"
-            return RunFailure(FailureKind.NO_LOSS, message)
+            is_named = self._trial.settings.loss is not None
+            message = (_NO_SUCH_LOSS if is_named else _NO_LOSS).format(details[0])
+            return RunFailure(FailureKind.NO_LOSS, f"{name}: {message}")
         return None
 
 

@@ -41,8 +41,8 @@ def write(folder, script, name="train.py"):
 def run(tmp_path):
     """Runs a script in a trial, and returns the outcome."""
 
-    def run(script, timeout=30.0, arguments=()):
-        settings = Settings(str(tmp_path), is_original=True)
+    def run(script, timeout=30.0, arguments=(), loss=None):
+        settings = Settings(str(tmp_path), is_original=True, loss=loss)
         program = Program(write(tmp_path, script), tuple(map(str, arguments)))
         one = Trial("original", program, str(tmp_path), settings, 1, timeout, None, {})
         with ending_together() as start:
@@ -211,6 +211,13 @@ def test_a_loss_that_is_not_found(run):
     failure = run("journal.fact('no_loss', 'it is in a branch')\nstep(None)").failure
     assert failure.kind is FailureKind.NO_LOSS
     assert "it is in a branch" in failure.message and "--loss" in failure.message
+
+
+def test_a_loss_that_is_named_and_not_found(run):
+    script = "journal.fact('no_loss', 'there is no tensor los in the graph.')\nstep(None)"
+    failure = run(script, loss="los").failure
+    assert failure.kind is FailureKind.NO_LOSS
+    assert "there is no tensor los" in failure.message and "was found" not in failure.message
 
 
 def test_a_fault_of_the_recorder_is_not_told_as_the_scripts(run):

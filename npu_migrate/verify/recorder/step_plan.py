@@ -7,6 +7,7 @@ import tensorflow.compat.v1 as tf
 from npu_migrate.launch.environment import current_ranks
 from npu_migrate.verify.recorder.audit import Seen, audit, descendants
 from npu_migrate.verify.recorder.closure import closure, conditions, is_unconditional
+from npu_migrate.verify.recorder.loss_name import named_tensor, why_not_named
 from npu_migrate.verify.recorder.notes import Application, Gradient, GraphNotes
 from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of
 from npu_migrate.verify.recording import Fact
@@ -97,7 +98,12 @@ def plan_step(
     facts: Dict[Fact, None] = {}
     losses = _losses(graph, calls, loss_name, needed)
     if not losses:
-        facts[Fact("no_loss", _why_no_loss(calls, loss_name))] = None
+        if loss_name is None:
+            why = _why_no_loss(calls)
+        else:
+            found = _losses(graph, calls, None, needed)
+            why = why_not_named(graph, loss_name, needed, found)
+        facts[Fact("no_loss", why)] = None
     elif len(losses) > 1:
         names = ", ".join(loss.name for loss in losses)
         facts[Fact("several_losses", f"{names}; the first was taken")] = None
@@ -166,18 +172,14 @@ def _is_summary(operation: Any) -> bool:
 
 def _losses(graph: Any, calls: Any, name: Optional[str], needed: Set[Any]) -> List[Any]:
     if name is not None:
-        try:
-            tensors = [graph.as_graph_element(name if ":" in name else name + ":0")]
-        except (KeyError, ValueError):
-            return []
+        tensor = named_tensor(graph, name)
+        tensors = [] if tensor is None else [tensor]
     else:
         tensors = list(dict.fromkeys(call.loss for call in calls))
     return [loss for loss in tensors if loss.op in needed and is_unconditional(loss.op)]
 
 
-def _why_no_loss(calls: Any, name: Optional[str]) -> str:
-    if name is not None:
-        return f"no run that trains computes {name}"
+def _why_no_loss(calls: Any) -> str:
     if not calls:
         return "the run that applies gradients computes none"
     return f"{calls[0].loss.name} is computed in a branch, in a loop, or in another run"
