@@ -167,6 +167,17 @@ class Migration:
     def departures(self) -> List[Departure]:
         return [departure for file in self.files for departure in file.departures]
 
+    @property
+    def changed(self) -> List[MigratedFile]:
+        """The files whose counterpart is another text."""
+        return [file for file in self.files if file.before != file.after]
+
+    @property
+    def migrated(self) -> List[Finding]:
+        """What npu-migrate migrates in the original."""
+        findings = [finding for file in self.files for finding in file.findings]
+        return [finding for finding in findings if finding.status is Status.MIGRATED]
+
     def concerned(self, quantity: Quantity, step: int) -> List[Finding]:
         """Findings in the original that may be why a quantity differs, the likeliest first."""
         departing = [finding for file in self.files for finding in file.departing]

@@ -153,7 +153,8 @@ _SENTENCES = {
 
 def _extent(comparison: Comparison) -> str:
     ranks = "one process" if comparison.ranks == 1 else f"{comparison.ranks} processes"
-    return f"{_steps(comparison.steps)} on {ranks} were compared."
+    steps = comparison.steps
+    return f"{_steps(steps)} on {ranks} {'was' if steps == 1 else 'were'} compared."
 
 
 def _agreement(comparison: Comparison) -> Iterator[str]:

@@ -16,6 +16,7 @@ from npu_migrate.verify.outcome import FailureKind, RunFailure
 from npu_migrate.verify.overflows import parse_overflows
 from npu_migrate.verify.reports import Verification, html, text
 from npu_migrate.verify.reports import json as as_json
+from npu_migrate.verify.workspace import Project
 
 HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
 BEFORE = b"import tensorflow as tf\nscale = old(2)\n"
@@ -24,15 +25,21 @@ AFTER = b"import tensorflow as tf\nscale = new(2, 0.8)\n"
 TEXTS = BEFORE, AFTER, OURS
 
 
-def finding(code="NPU102", line=2, path="train.py", message="the scale; more of it"):
-    return Finding(code, "a-rule", path, line, 1, "s", Status.MIGRATED, message)
+def finding(path, message, status):
+    return Finding("NPU102", "a-rule", path, 2, 1, "s", status, message)
 
 
 def verification(
-    runs=None, names=("train.py", "npu/train.py"), message="the scale", texts=TEXTS, **request
+    runs=None,
+    names=("train.py", "npu/train.py"),
+    message="the scale",
+    texts=TEXTS,
+    status=Status.MIGRATED,
+    **request,
 ):
     runs = runs or experiment()
-    file = MigratedFile(*names, *texts, (finding(path=names[0], message=message),))
+    found = finding(path=names[0], message=message, status=status)
+    file = MigratedFile(*names, *texts, (found,))
     migration = Migration((file,))
     scripts = Program(names[0], ("--flag",)), Program(names[1], ("--flag",))
     return Verification(Request(*scripts, **request), runs, migration, judge(runs, migration))
@@ -64,6 +71,26 @@ def test_text_of_the_same():
     assert lines[0] == "SAME" and lines[1].startswith("The migrated training is the same")
     assert re.search(r"loss scale\s+same\s+0\s+1.0e-06\s+exactly", "\n".join(lines))
     assert "first differs" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "texts, words, changes",
+    [
+        ((BEFORE, OURS, OURS), "npu-migrate made one change in one file.", 1),
+        ((BEFORE, BEFORE, BEFORE), "npu-migrate changed nothing: the same", 0),
+    ],
+)
+def test_how_much_npu_migrate_changed_is_told(texts, words, changes):
+    status = Status.MIGRATED if changes else Status.MANUAL
+    made = verification(texts=texts, status=status, own=Project())
+    assert words in shown(made) and words in html.render(made)
+    found = json.loads(as_json.render(made))["changes_by_npu_migrate"]
+    assert found == {"changes": changes, "files": changes}
+
+
+def test_changes_of_others_are_not_counted():
+    assert "npu-migrate made" not in shown(verification())
+    assert json.loads(as_json.render(verification()))["changes_by_npu_migrate"] is None
 
 
 def test_text_of_a_difference_says_where_to_look():

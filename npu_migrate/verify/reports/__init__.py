@@ -3,7 +3,7 @@
 import re
 import shlex
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Optional, Tuple
 
 from npu_migrate.launch.script import Program
 from npu_migrate.verify.experiment import Experiment, Request
@@ -19,6 +19,24 @@ class Verification:
     experiment: Experiment
     migration: Migration
     verdict: Verdict
+
+    @property
+    def own_changes(self) -> Optional[Tuple[int, int]]:
+        """How many changes in how many files npu-migrate made; None where it did not migrate."""
+        if self.request.own is None:
+            return None
+        return len(self.migration.migrated), len(self.migration.changed)
+
+
+def own_changes_text(verification: Verification) -> str:
+    """The same for people; nothing where npu-migrate did not migrate."""
+    if verification.own_changes is None:
+        return ""
+    changes, files = verification.own_changes
+    if not files:
+        return "npu-migrate changed nothing: the same script was trained again."
+    made = "one change" if changes == 1 else f"{changes} changes"
+    return f"npu-migrate made {made} in {'one file' if files == 1 else f'{files} files'}."
 
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -40,6 +40,7 @@ def _report(verification: Verification) -> Dict[str, Any]:
         "exit_code": verdict.answer.exit_code,
         "paragraph": verdict.paragraph,
         **dict(zip(("original", "migrated"), commands(request))),
+        "changes_by_npu_migrate": _own_changes(verification),
         "processes": request.processes,
         "injected_overflows": str(request.overflows),
         "steps": comparison.steps,
@@ -76,6 +77,12 @@ def _report(verification: Verification) -> Dict[str, Any]:
             )
         },
     }
+
+
+def _own_changes(verification: Verification) -> Optional[Dict[str, int]]:
+    if verification.own_changes is None:
+        return None
+    return dict(zip(("changes", "files"), verification.own_changes))
 
 
 def _adjusted(comparison: Comparison) -> Dict[str, Any]:

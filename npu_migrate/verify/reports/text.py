@@ -8,7 +8,7 @@ from typing import IO, Iterator, List, Tuple
 from npu_migrate.findings import Finding
 from npu_migrate.reports.visible import visible_line
 from npu_migrate.verify.migration import Departure
-from npu_migrate.verify.reports import Verification, readable
+from npu_migrate.verify.reports import Verification, own_changes_text, readable
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, columns, rows
 from npu_migrate.verify.verdict import Answer, Verdict
 
@@ -49,6 +49,9 @@ def write(verification: Verification, stream: IO[str]) -> None:
     verdict = verification.verdict
     console.print(Text(verdict.answer.value.upper(), style=_STYLES[verdict.answer]))
     console.print(Text(visible_line(verdict.paragraph)))
+    changes = own_changes_text(verification)
+    if changes:
+        console.print(Text(changes))
     if verdict.comparison.steps:
         console.print(_table(verdict))
     for title, lines in _sections(verdict):

@@ -17,7 +17,7 @@ from npu_migrate.verify.outcome import Outcome
 from npu_migrate.verify.overflows import Overflows
 from npu_migrate.verify.quantities import QUANTITIES, Ruler
 from npu_migrate.verify.recording import Recording, Step
-from npu_migrate.verify.reports import Verification, commands, readable
+from npu_migrate.verify.reports import Verification, commands, own_changes_text, readable
 from npu_migrate.verify.reports.html.curves import DRAWN, Curves, curves, position
 from npu_migrate.verify.reports.rows import HEAD, NUMBERS, Row, columns, rows
 from npu_migrate.verify.verdict import Answer, Verdict
@@ -78,6 +78,7 @@ class Page:
     title: str
     status: str
     verdict: Verdict
+    own_changes: str
     summary: Tuple[Tuple[str, str], ...]
     head: Tuple[str, ...]
     columns: Tuple[int, ...]
@@ -107,6 +108,7 @@ def page_of(verification: Verification) -> Page:
         title=visible(_title(request)),
         status=_CLASSES[verdict.answer],
         verdict=verdict,
+        own_changes=own_changes_text(verification),
         summary=tuple(_summary(verification)),
         head=HEAD,
         columns=tuple(columns(shown)),
