@@ -17,6 +17,7 @@ from npu_migrate.verify.judgement import judge
 from npu_migrate.verify.migration import NOTHING_KNOWN, Migration, read_migration
 from npu_migrate.verify.overflows import Overflows, joined, parse_overflows
 from npu_migrate.verify.program_files import outermost, program_files
+from npu_migrate.verify.progress import progress
 from npu_migrate.verify.reports import Verification
 from npu_migrate.verify.workspace import Project
 
@@ -103,9 +104,8 @@ def _verify(options: argparse.Namespace, arguments: Tuple[str, ...]) -> int:
         python=options.python,
     )
     request, migration = _migrated(request) if options.migrate else _with_migration(request)
-    if sys.stderr.isatty():
-        print("Training the original twice and the migrated script once ...", file=sys.stderr)
-    experiment = run_experiment(request)
+    with progress(sys.stderr, request.steps) as tell:
+        experiment = run_experiment(request, tell=tell)
     verification = Verification(
         request,
         experiment,

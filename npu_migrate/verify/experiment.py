@@ -14,6 +14,7 @@ from npu_migrate.verify.comparison import Trainings, compare
 from npu_migrate.verify.known import adjustments
 from npu_migrate.verify.outcome import FailureKind, Outcome, RunFailure
 from npu_migrate.verify.overflows import Overflows
+from npu_migrate.verify.progress import Tell, keep_silent
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.trial import RunningTrial, Trial
 from npu_migrate.verify.workspace import Project, TooMuchToCopy, Workspace
@@ -87,7 +88,9 @@ class Experiment:
 RUNS = ("original", "repeated", "migrated")
 
 
-def run_experiment(request: Request, runs: Sequence[str] = RUNS) -> Experiment:
+def run_experiment(
+    request: Request, runs: Sequence[str] = RUNS, tell: Tell = keep_silent
+) -> Experiment:
     """Runs original, original again and migrated, each in a working copy of its own.
 
     Failures of the scripts are in the outcomes; once one run failed, the others may be missing
@@ -96,12 +99,13 @@ def run_experiment(request: Request, runs: Sequence[str] = RUNS) -> Experiment:
     Args:
       request: what to run.
       runs: which of the three; the others are missing.
+      tell: is told now and then how far they are.
 
     Raises:
       Interrupted: Ctrl-C, or a signal to terminate; all processes were ended.
     """
     with tempfile.TemporaryDirectory(prefix="npu-verify-") as folder:
-        experimenter = _Experimenter(request, folder)
+        experimenter = _Experimenter(request, folder, tell)
         outcomes = _each_by_itself(experimenter.run(runs), request)
         done = Experiment(*(outcomes.get(name, _NOT_RUN) for name in RUNS))
         if _is_near(done):
@@ -138,11 +142,13 @@ class _Experimenter:
     Args:
       request: what to run.
       folder: an empty folder to work in.
+      tell: is told now and then how far the runs are.
     """
 
-    def __init__(self, request: Request, folder: str):
+    def __init__(self, request: Request, folder: str, tell: Tell):
         self._request = request
         self._folder = folder
+        self._tell = tell
         self._at_once = max(1, (os.cpu_count() or 1) // request.processes)
         os.mkdir(os.path.join(folder, _TOOL))
         os.symlink(_PACKAGE, os.path.join(folder, _TOOL, os.path.basename(_PACKAGE)))
@@ -166,6 +172,7 @@ class _Experimenter:
                         del waiting[0]
                     for name in [name for name, trial in running.items() if trial.poll()]:
                         outcomes[name] = running.pop(name).end()
+                    self._tell({name: trial.steps for name, trial in running.items()})
                     _limit(running, outcomes.get("original"))
                     failed = [name for name in outcomes if outcomes[name].failure is not None]
                     if any(not _is_crash(outcomes[name]) for name in failed):

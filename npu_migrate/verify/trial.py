@@ -82,6 +82,8 @@ class RunningTrial:
         self._mark = uuid.uuid4().hex
         self._first = FirstFailure()
         self._words: Dict[int, LastWords] = collections.defaultdict(LastWords)
+        self.steps = 0
+        """How many steps the rank that is furthest has done."""
         self._sizes: Tuple[int, ...] = ()
         self._moved = time.monotonic()
         self._ended: Optional[float] = None
@@ -103,6 +105,7 @@ class RunningTrial:
         sizes = tuple(_size(path) for path in self._paths())
         if sizes != self._sizes:
             self._sizes, self._moved = sizes, now
+            self.steps = max([self.steps, *map(_last_number, self._paths())])
         if self._ended is None and all(_has_ended(path) for path in self._paths()):
             self._ended = now
         if code is not None or self._first.is_overdue():
@@ -158,8 +161,7 @@ class RunningTrial:
         return ['"stopped"' in _last_line(path) for path in self._paths()]
 
     def _is_beyond(self, path: str) -> bool:
-        number = _NUMBER.search(_last_line(path))
-        return number is not None and int(number.group(1)) > (self._most or 0)
+        return _last_number(path) > (self._most or 0)
 
     def _hung(self) -> RunFailure:
         silent = [rank for rank, path in enumerate(self._paths()) if not _has_ended(path)]
@@ -237,9 +239,19 @@ def _has_ended(path: str) -> bool:
     return _END in _last_line(path)
 
 
+def _last_number(path: str) -> int:
+    """The number of the last step; 0 where there is none."""
+    numbers = _NUMBER.findall(_end_of(path))
+    return int(numbers[-1]) if numbers else 0
+
+
 def _last_line(path: str) -> str:
+    return _end_of(path).rstrip("\n").rpartition("\n")[2]
+
+
+def _end_of(path: str) -> str:
     if not os.path.exists(path):
         return ""
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - _LONGEST_ENTRY))
-        return file.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]
+        return file.read().decode("utf-8", "replace")

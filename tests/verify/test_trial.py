@@ -272,6 +272,15 @@ def test_each_run_has_its_own_copy_of_what_is_there(request_for, tmp_path):
     assert (tmp_path / "notes").read_text() == "mine"
 
 
+def test_how_far_runs_are_is_told(request_for):
+    told = []
+    run_experiment(
+        request_for("step()\nstep()\njournal.fact('a', 'b')\ntime.sleep(1)"), tell=told.append
+    )
+    for name in ("original", "repeated", "migrated"):
+        assert max(running.get(name, 0) for running in told) == 2
+
+
 def test_scripts_that_need_the_same_port_run_one_after_the_other(request_for):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
