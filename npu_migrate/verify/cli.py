@@ -191,6 +191,8 @@ def _problems(options: argparse.Namespace, unknown: Sequence[str]) -> Iterator[s
             yield f"{script} is a folder; name the script in it"
         if not os.path.isfile(script):
             yield f"no such script: {script}"
+        if script.endswith(".ipynb"):
+            yield f"{script} is a notebook; make it a script with jupyter nbconvert --to script"
     for part in options.overflows.ranges:
         if part.rank is not None and part.rank >= options.processes:
             yield f"there is no rank {part.rank} among {options.processes} processes"

@@ -15,6 +15,7 @@ def scripts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.py").write_text("")
     (tmp_path / "b.py").write_text("")
+    (tmp_path / "c.ipynb").write_text("{}")
     (tmp_path / "npu").mkdir()
 
 
@@ -38,6 +39,7 @@ def python(tmp_path):
         (["--migrate", "a.py", "b.py"], "name the original alone"),
         (["a.py", "c.py"], "no such script: c.py"),
         (["a.py", "npu"], "npu is a folder; name the script in it"),
+        (["c.ipynb", "b.py"], "c.ipynb is a notebook"),
         (["a.py", "b.py", "--lr", "3", "x y"], "after --, as in: -- --lr 3 'x y'"),
         (["--migrate", "a.py", "--lr", "3"], "after --, as in: -- --lr 3"),
         (["a.py", "b.py", "--inject-overflow", "0"], "steps are numbers from 1"),
