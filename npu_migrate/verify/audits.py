@@ -4,8 +4,8 @@ The recorder audits the graph of each training and writes what it sees as facts.
 the script's own where the original has them too; some are only wrong on an NPU.
 """
 
-from dataclasses import dataclass
-from typing import Callable, Dict, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Callable, Dict, Optional, Sequence, Tuple
 
 from npu_migrate.verify.comparison import Trainings
 from npu_migrate.verify.recording import Fact, Recording
@@ -102,6 +102,17 @@ KINDS: Dict[str, _Kind] = {
 }
 
 
+_DRIFT = Fault(
+    "ranks_drift",
+    "The ranks train different weights",
+    "Averaging their gradients keeps ranks alike only if they start alike and take the same steps: "
+    "have all of them begin with the variables of rank 0 (NPUBroadcastGlobalVariablesHook).",
+    "",
+    ("NPU201", "NPU204"),
+    is_original=False,
+)
+
+
 def faults(trainings: Trainings, shown: Callable[[str], str] = str) -> Tuple[Fault, ...]:
     """The faults of the migrated training, those of the migration first.
 
@@ -122,7 +133,23 @@ def faults(trainings: Trainings, shown: Callable[[str], str] = str) -> Tuple[Fau
                 kind.codes,
                 fact.name in original and not kind.is_of_npu,
             )
+    drift = _drift(trainings.migrated)
+    if drift is not None:
+        is_original = "ranks_apart" not in original and _drift(trainings.original) is not None
+        found["ranks_drift"] = replace(
+            _DRIFT, detail=f"from step {drift} on", is_original=is_original
+        )
     return tuple(sorted(found.values(), key=lambda fault: fault.is_original))
+
+
+def _drift(recordings: Sequence[Recording]) -> Optional[int]:
+    """The first step after which ranks that train together have different weights."""
+    if any(fact.name == "ranks_apart" for fact in _facts(recordings)):
+        return None
+    for steps in zip(*(recording.steps for recording in recordings)):
+        if len({step.weights_checksum for step in steps}) > 1:
+            return int(steps[0].number)
+    return None
 
 
 def _detail(fact: Fact, shown: Callable[[str], str]) -> str:

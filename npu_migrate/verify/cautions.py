@@ -3,12 +3,12 @@
 import math
 from typing import Iterator, Optional, Sequence
 
-from npu_migrate.verify.comparison import EXPECTED, Compared, Comparison, Trainings
+from npu_migrate.verify.comparison import EXPECTED, NEITHER, Compared, Comparison, Trainings
 from npu_migrate.verify.experiment import Experiment
 from npu_migrate.verify.migration import Migration
 from npu_migrate.verify.outcome import FailureKind
 from npu_migrate.verify.overflows import Overflows
-from npu_migrate.verify.quantities import LEARNING_RATE, WEIGHT_CHANGE
+from npu_migrate.verify.quantities import GRADIENT_NORM, LEARNING_RATE, LOSS_SCALE, WEIGHT_CHANGE
 from npu_migrate.verify.recording import Recording
 from npu_migrate.verify.words import distance
 
@@ -51,11 +51,14 @@ def _of_comparison(comparison: Comparison, trainings: Trainings) -> Iterator[str
     for compared in comparison.quantities:
         yield from _caution(compared)
     yield from _near(comparison, trainings)
+    yield from _unmoved(comparison, trainings)
     if not trainings.repeated:
         yield "The original ran once only, so how repeatable it is was not seen."
     for fact in {fact: None for r in trainings.original for fact in r.facts}:
         if fact.name == "step_race":
             yield _STEP_RACE.format(_cut(fact.detail))
+        elif fact.name == "several_losses":
+            yield f"Several losses are computed in a step ({_cut(fact.detail)})."
 
 
 def _near(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
@@ -115,6 +118,16 @@ def _without_effect(overflows: Overflows, trainings: Trainings) -> Iterator[str]
         )
 
 
+def _unmoved(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
+    """A loss scale of which only the initial value was seen."""
+    scales = {s.loss_scale for r in trainings.original for s in r.steps[: comparison.steps]}
+    if comparison.of(LOSS_SCALE).values and len(scales) == 1 and not any(comparison.skipped):
+        yield (
+            "No step overflowed and the loss scale never moved, so nothing is shown of what the "
+            "scripts do then: make steps overflow with --inject-overflow, such as 3,6."
+        )
+
+
 def _unreached(overflows: Overflows, comparison: Comparison) -> Iterator[str]:
     """Overflows after the end of the training."""
     for part in overflows.ranges:
@@ -170,6 +183,11 @@ def _caution(compared: Compared) -> Iterator[str]:
         )
     if compared.left_out and compared.left_out not in EXPECTED:
         yield f"The {title} is not compared: {compared.left_out}."
+    elif compared.left_out == NEITHER and compared.quantity == GRADIENT_NORM:
+        yield (
+            "The gradients that are applied could not be read, so they are not compared. What they "
+            "do to the weights is."
+        )
     elif compared.left_out and compared.quantity == LEARNING_RATE:
         yield (
             "The learning rate is not compared: the optimizer has none under a usual name, such as "

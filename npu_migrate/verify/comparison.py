@@ -6,9 +6,11 @@ the original keeps from one run to the next.
 
 import math
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from npu_migrate.verify.quantities import (
+    GRADIENT_NORM,
+    LOSS,
     QUANTITIES,
     STATE,
     WEIGHT_CHANGE,
@@ -38,7 +40,7 @@ class Trainings:
     Attributes:
       original, migrated: both scripts.
       repeated: the original once more.
-      shaken: the original from weights that are changed in their last bit, which shows how far
+      shaken: the reference from weights that are changed in their last bit, which shows how far
         rounding carries; none where that is not in question.
       adjusted: the original with known differences of the migration made in it, to be compared in
         the original's place; none where that is not in question.
@@ -54,6 +56,11 @@ class Trainings:
     def reference(self) -> Tuple[Recording, ...]:
         """What the migrated training is compared with."""
         return self.adjusted or self.original
+
+    @property
+    def again(self) -> "List[_Pair]":
+        """The steps of the original's own two runs."""
+        return _pairs(self.original, self.repeated)
 
 
 @dataclass(frozen=True)
@@ -183,8 +190,8 @@ def compare(trainings: Trainings, rtol: Optional[float] = None) -> Comparison:
     broken_at = _broken_at(pairs)
     if broken_at is not None:
         pairs = [pair for pair in pairs if pair[1].number <= broken_at]
-    again = _pairs(trainings.original, trainings.repeated)
-    shaken = _pairs(trainings.original, trainings.shaken) or again
+    again = trainings.again
+    shaken = _pairs(trainings.reference, trainings.shaken) or again
     gathering = _gathering([one for _, one, _ in pairs])
     lengths = [sum(pair[0] == r.rank for pair in pairs) for r in trainings.reference]
     return Comparison(
@@ -239,10 +246,12 @@ def _compared(
     if left_out:
         return Compared(quantity, rtol, left_out=left_out)
     spreads, until = _repeatability(quantity, again)
+    last = until if quantity.is_exact else _until(until, *_drifts(trainings))
     ruler, first, values, largest = Ruler(quantity), None, 0, None
     spread = 0.0
+    same_so_far = _same_so_far(pairs) if quantity == WEIGHT_CHANGE else set()
     for rank, one, other in pairs:
-        if until is not None and one.number > until:
+        if last is not None and one.number > last:
             break
         apart = ruler.apart(one, other, rank)
         if apart is None:
@@ -250,7 +259,8 @@ def _compared(
         values += 1
         largest = max(apart, largest or 0.0)
         spread = max(spread, spreads.get(one.number, 0.0))
-        allowed = max(rtol, spread * _SPREAD)
+        carried = 0.0 if (rank, one.number) in same_so_far else spread
+        allowed = max(rtol, carried * _SPREAD)
         if first is None and apart > allowed:
             known, found = quantity.of(one), quantity.of(other)
             first = Difference(quantity, one.number, rank, known, found, apart, allowed)
@@ -263,6 +273,31 @@ def _compared(
         max(spreads.values(), default=None),
         until,
     )
+
+
+def _drifts(trainings: Trainings) -> List[Optional[int]]:
+    """Until when what feeds the weights is repeatable; these may come off later by less."""
+    return [_repeatability(each, trainings.again)[1] for each in (LOSS, GRADIENT_NORM)]
+
+
+def _until(*steps: Optional[int]) -> Optional[int]:
+    return min((step for step in steps if step is not None), default=None)
+
+
+def _same_so_far(pairs: Sequence[_Pair]) -> Set[Tuple[int, int]]:
+    """Ranks and numbers of the steps up to whose update all is the same to the last bit.
+
+    What rounding carries from step to step is no reason there for another update.
+    """
+    found: Set[Tuple[int, int]] = set()
+    other_weights: Set[int] = set()
+    for rank, one, other in pairs:
+        causes = [(each.loss, each.gradient_norm) for each in (one, other)]
+        if rank not in other_weights and causes[0] == causes[1] and None not in causes[0]:
+            found.add((rank, one.number))
+        if one.weights_checksum != other.weights_checksum:
+            other_weights.add(rank)
+    return found
 
 
 def _lost(quantity: Quantity, rtol: float, pairs: Sequence[_Pair]) -> Compared:
@@ -348,5 +383,5 @@ def _gathering(steps: Sequence[Step]) -> Tuple[int, ...]:
 
 
 def _skipped(steps: Sequence[Step], gathering: Sequence[int]) -> Tuple[int, ...]:
-    numbers = {step.number for step in steps if not step.applied}
+    numbers = {step.number for step in steps if not step.applied and step.learning_rate != 0}
     return tuple(sorted(numbers.difference(gathering)))

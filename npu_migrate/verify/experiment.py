@@ -62,7 +62,8 @@ class Experiment:
       repeated: its second run, which tells how repeatable the original is.
       migrated: the run of the migrated script.
       shaken: a run of the original from weights that are changed in their last bit; only where the
-        migrated training is near the original, but not the same to the last bit.
+        migrated training is near the original, but not the same to the last bit. If there is an
+        adjusted one, it is that one which is meant.
       adjusted: a run of the original with the known differences of the migration made in it; only
         where there are such and the migrated training is another one.
     """
@@ -108,13 +109,13 @@ def run_experiment(
         experimenter = _Experimenter(request, folder, tell)
         outcomes = _each_by_itself(experimenter.run(runs), request)
         done = Experiment(*(outcomes.get(name, _NOT_RUN) for name in RUNS))
-        if _is_near(done):
-            shaken = experimenter.run(("shaken",))["shaken"]
-            return done if shaken.failure is not None else replace(done, shaken=shaken)
         names = adjustments(done.trainings) if _is_apart(done) else ()
-        if not names:
+        if names:
+            done = replace(done, adjusted=experimenter.run(("adjusted",), names)["adjusted"])
+        if not _is_near(done):
             return done
-        return replace(done, adjusted=experimenter.run(("adjusted",), names)["adjusted"])
+        shaken = experimenter.run(("shaken",), names)["shaken"]
+    return done if shaken.failure is not None else replace(done, shaken=shaken)
 
 
 _NOT_RUN = Outcome(())
@@ -122,12 +123,14 @@ _NOT_RUN = Outcome(())
 
 def _is_near(experiment: Experiment) -> bool:
     """Whether the trainings are as alike as rounding may leave them, but not the same."""
-    runs = (experiment.original, experiment.repeated, experiment.migrated)
+    runs = [experiment.original, experiment.repeated, experiment.migrated]
+    if experiment.adjusted.recordings:
+        runs[0] = experiment.adjusted
     if any(outcome.failure is not None or not outcome.recordings for outcome in runs):
         return False
-    comparison = compare(experiment.trainings)
-    is_same = comparison.first is None and comparison.length is None
-    return is_same and not comparison.is_bitwise and comparison.repeatable_until != 0
+    comparison = compare(experiment.adjusted_trainings)
+    is_near = comparison.is_same and not comparison.is_bitwise
+    return is_near and comparison.repeatable_until != 0
 
 
 def _is_apart(experiment: Experiment) -> bool:

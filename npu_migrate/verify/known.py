@@ -110,7 +110,7 @@ _TOGETHER = _Kind(
     "Each process of the original trains for itself, as it is not written for several. The "
     "migrated script averages the gradients over all devices that train, so that it can be "
     "started on several, and overflow is judged by all of them. With one process both train "
-    "alone: leave out -np to compare all else.",
+    "alone: leave out -np to compare all else. How gradients are averaged is shown by neither.",
     ("NPU201", "NPU103", "NPU107"),
 )
 _ADJUSTABLE = (

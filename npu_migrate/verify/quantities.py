@@ -95,6 +95,8 @@ class Ruler:
             return None
         if self._quantity.is_exact:
             return 0.0 if first == second else math.inf
+        if one.state_parts and self._quantity == STATE:
+            return max(map(_apart, one.state_parts, other.state_parts), default=0.0)
         between = _between(one, other) if self._quantity == WEIGHT_CHANGE else None
         return self._relative(float(first), float(second), between, rank)
 
@@ -108,6 +110,14 @@ class Ruler:
         floor = self._largest.get(rank, 0.0) * _NEGLIGIBLE
         apart = abs(first - second) if between is None else between
         return apart / max(abs(first), abs(second), floor) if apart else 0.0
+
+
+def _apart(first: float, second: float) -> float:
+    if first == second or (math.isnan(first) and math.isnan(second)):
+        return 0.0
+    if not (math.isfinite(first) and math.isfinite(second)):
+        return math.inf
+    return abs(first - second) / max(abs(first), abs(second))
 
 
 def _between(one: Step, other: Step) -> float:

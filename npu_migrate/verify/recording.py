@@ -34,6 +34,7 @@ class Step:
         difference of two runs is about as large as that of their parts.
       state_norm: global norm of what else the training keeps, such as moving averages; None if it
         keeps nothing else.
+      state_parts: the norm of each variable of it, sorted by name.
     """
 
     number: int
@@ -49,6 +50,7 @@ class Step:
     change_norm: Optional[float] = None
     change_parts: Tuple[float, ...] = ()
     state_norm: Optional[float] = None
+    state_parts: Tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,8 @@ _NOT_FINITE = ("inf", "-inf", "nan")
 
 
 def _written(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
@@ -157,5 +161,6 @@ def _step(entry: Mapping[str, Any]) -> Step:
     values: Dict[str, Any] = {
         name: float(value) if value in _NOT_FINITE else value for name, value in entry.items()
     }
-    values["change_parts"] = tuple(values.get("change_parts", ()))
+    for name in ("change_parts", "state_parts"):
+        values[name] = tuple(map(float, values.get(name, ())))
     return Step(**values)

@@ -1,5 +1,6 @@
 """A working copy for each run, so that none sees or changes what another writes."""
 
+import glob
 import os
 import re
 import shutil
@@ -168,6 +169,9 @@ class Workspace:
             self._copying.whole(path, target)
         elif os.path.isfile(path) and not os.path.exists(target):
             shutil.copy2(path, target)
+        else:
+            for file in glob.glob(glob.escape(path) + ".*"):  # a checkpoint is named by its prefix
+                shutil.copy2(file, target + file[len(path) :])
         return target
 
 

@@ -258,6 +258,46 @@ def finite_check():
     return tf.group(opt.apply_gradients(pairs), [gs.assign(moved)])
 
 
+@expects("finite_check_decides")
+def check_numerics():
+    opt, gs = NPULossScaleOptimizer(tf.train.AdamOptimizer(), dynamic()), step()
+    pairs = opt.compute_gradients(a_loss())
+    return opt.apply_gradients([(tf.check_numerics(g, "overflow"), v) for g, v in pairs], gs)
+
+
+@expects("finite_check_decides")
+def comparison_with_infinity():
+    opt, gs = NPULossScaleOptimizer(tf.train.AdamOptimizer(), dynamic()), step()
+    pairs = opt.compute_gradients(a_loss())
+    is_finite = tf.global_norm([g for g, _ in pairs]) < float("inf")
+    return tf.cond(is_finite, lambda: opt.apply_gradients(pairs, gs), tf.no_op)
+
+
+class Capped(ExponentialUpdateLossScaleManager):
+    """Computes its scale anew each time that it is asked."""
+
+    def get_loss_scale(self):
+        return tf.minimum(super().get_loss_scale(), 2.0**20)
+
+
+@expects()
+def computed_scale():
+    manager = Capped(1024.0, 100)
+    return NPULossScaleOptimizer(tf.train.AdamOptimizer(), manager).minimize(a_loss(), step())
+
+
+@expects()
+def gathered_in_one_buffer():
+    opt, gs = NPULossScaleOptimizer(tf.train.AdamOptimizer(), dynamic()), step()
+    pairs = opt.compute_gradients(a_loss())
+    sizes = [v.shape.num_elements() for _, v in pairs]
+    kept = tf.Variable(tf.zeros([sum(sizes)]), trainable=False)
+    flat = tf.concat([tf.reshape(g, [-1]) for g, _ in pairs], 0)
+    with tf.control_dependencies([kept.assign_add(flat)]):
+        parts = tf.split(kept.read_value(), sizes)
+    return opt.apply_gradients([(tf.reshape(p, v.shape), v) for p, (_, v) in zip(parts, pairs)], gs)
+
+
 @expects()
 def finite_check_that_is_only_looked_at():
     opt, gs = NPULossScaleOptimizer(tf.train.AdamOptimizer(), dynamic()), step()

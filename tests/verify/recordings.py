@@ -14,7 +14,8 @@ STEPS = 10
 def step(number, **values):
     """A step of the training, with other values where they are given."""
     loss = 6.0 / number
-    found = Step(number, loss, number, 1024.0, 0.1 / number, True, 2.0 / number, 30.0 + loss, "")
+    scale = 1024.0 if number <= STEPS / 2 else 2048.0
+    found = Step(number, loss, number, scale, 0.1 / number, True, 2.0 / number, 30.0 + loss, "")
     found = replace(found, change_norm=1e-3, change_parts=(6e-4, 8e-4))
     return _signed(replace(found, **values))
 

@@ -126,6 +126,15 @@ def test_step_of_a_distribution_strategy_is_read(recorded):
     assert [step.learning_rate for step in recorded["mirrored"]] == pytest.approx([0.1] * 2)
 
 
+def test_variables_without_a_value_yet_are_left_out(recorded):
+    norms = [step.weights_norm for step in recorded["partial"]]
+    assert norms == pytest.approx([0.9, 0.8, (0.7**2 + 1.0) ** 0.5])
+
+
+def test_moving_averages_are_noted(recorded):
+    assert [step.state_norm for step in recorded["partial"]] == pytest.approx([0.95, 0.875, 0.7875])
+
+
 def test_rows_of_a_sparse_gradient_are_added_up(recorded, runs):
     (step,) = recorded["embedding"]
     one_row = step.gradient_norm / 3

@@ -234,6 +234,12 @@ def test_known_difference_does_not_hide_a_step_that_counts_all(trained):
     assert (first.quantity, first.original, first.migrated) == (GLOBAL_STEP, 2, 3)
 
 
+def test_known_difference_does_not_hide_a_dropped_decay(trained):
+    verdict = trained("sparse gradients and a dropped decay")
+    assert verdict.answer is Answer.DIFFERENT
+    assert verdict.adjusted.first.quantity == WEIGHT_CHANGE
+
+
 @needs_horovod
 @pytest.mark.parametrize("rate, answer", [(0.1, Answer.KNOWN), (0.1001, Answer.DIFFERENT)])
 def test_dropped_compression(tmp_path, rate, answer):
@@ -297,10 +303,9 @@ def test_script_for_one_process_that_is_started_in_two(tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     assert cli.main(["-np", "2", "--migrate", script.name, "--inject-overflow", "3@1"]) == 1
     printed = " ".join(capsys.readouterr().out.split())
-    assert printed.startswith(
-        "DIFFERENT, AS IS KNOWN The trainings differ, first at step 1 on rank"
-    )
-    assert "processes that trained apart now train together" in printed
+    assert printed.startswith("DIFFERENT The trainings differ, first at step 1 on rank")
+    assert "The ranks train different weights: from step 1 on" in printed
+    assert "Processes that trained apart now train together" in printed
 
 
 def test_script_that_fails(tmp_path):

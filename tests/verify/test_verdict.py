@@ -172,6 +172,13 @@ def test_statistics_that_differ():
     assert (first(found).step, first(found).quantity) == (3, STATE)
 
 
+def test_each_variable_of_the_state_counts():
+    kept = {f"at{n}": {"state_norm": 447.0, "state_parts": (447.0, 0.1)} for n in range(1, 11)}
+    other = {**kept, "at3": {"state_norm": 447.0, "state_parts": (447.0, 0.2)}}
+    found = verdict(recording(**other), recording(**kept))
+    assert (first(found).step, first(found).quantity) == (3, STATE)
+
+
 def test_statistics_of_other_variables_are_not_compared():
     kept = {f"at{n}": {"state_norm": float(n)} for n in range(1, 11)}
     one, other = recording(**kept), recording(**{**kept, "at3": {"state_norm": 2.0}})
@@ -187,9 +194,10 @@ def test_learning_rate_that_is_not_found_is_told():
     assert found.answer is Answer.SAME and "under a usual name" in caution
 
 
-def near(change_parts=(6e-4, 8e-4), shaken_parts=None, rtol=None):
+def near(change_parts=(6e-4, 8e-4), shaken_parts=None, rtol=None, gradient_norm=0.50000001):
     """A migrated training whose weights come close, and an original that was shaken."""
     other = {"weights_checksum": "another", "change_parts": change_parts}
+    other["gradient_norm"] = gradient_norm
     changed = {"weights_checksum": "shaken", "change_parts": shaken_parts}
     shaken = outcome(recording(at4=changed)) if shaken_parts else outcome()
     return judge(experiment(migrated=outcome(recording(at4=other)), shaken=shaken), rtol=rtol)
@@ -216,6 +224,11 @@ def test_rounding_is_no_excuse_where_it_makes_nothing():
     assert any("smaller --rtol" in caution for caution in found.cautions)
 
 
+def test_what_rounding_carries_is_no_reason_where_nothing_was_rounded_yet():
+    found = near((6.1e-4, 8e-4), shaken_parts=(6.1e-4, 8.1e-4), gradient_norm=0.5)
+    assert found.answer is Answer.DIFFERENT and first(found).quantity == WEIGHT_CHANGE
+
+
 def test_direction_of_a_change_counts():
     assert near((8e-4, 6e-4), shaken_parts=(6.02e-4, 8e-4)).answer is Answer.DIFFERENT
 
@@ -227,6 +240,23 @@ def test_one_goes_on_for_ever_when_the_original_has_ended():
     found = verdict(recording(steps=57, end="stopped"))
     assert found.answer is Answer.DIFFERENT
     assert "In the steps that both have they are the same" in found.paragraph
+
+
+def test_loss_scale_that_never_moved_is_told():
+    fixed = recording(**{f"at{n}": {"loss_scale": 8.0} for n in range(1, 11)})
+    assert any(
+        "the loss scale never moved" in caution for caution in verdict(fixed, fixed).cautions
+    )
+
+
+def test_gradients_that_could_not_be_read_are_told():
+    none = recording(**{f"at{n}": {"gradient_norm": None} for n in range(1, 11)})
+    assert any("could not be read" in caution for caution in verdict(none, none).cautions)
+
+
+def test_steps_at_a_rate_of_zero_are_not_skipped():
+    warming = recording(at1={"learning_rate": 0.0, "applied": False})
+    assert "skipped" not in verdict(warming, warming).paragraph
 
 
 # Steps that gather gradients
@@ -255,6 +285,12 @@ def test_no_more_is_demanded_than_the_original_keeps():
 def test_before_it_drifts_the_original_is_taken_at_its_word():
     again, migrated = recording(at4={"loss": 1.5003}), recording(at3={"loss": 2.0004})
     assert first(verdict(migrated, repeated=again)).step == 3
+
+
+def test_no_weights_are_compared_where_the_loss_is_not_repeatable():
+    again = recording(at5={"loss": 7.0})
+    assert verdict(recording(at6={"weights_norm": 1.0}), repeated=again).answer is Answer.SAME
+    assert verdict(recording(at4={"weights_norm": 1.0}), repeated=again).answer is Answer.DIFFERENT
 
 
 def test_nothing_is_compared_where_the_original_is_not_repeatable():
@@ -350,6 +386,19 @@ def test_processes_that_now_train_together():
     assert found.answer is Answer.KNOWN
     assert "processes that trained apart now train together" in found.paragraph
     assert "leave out -np" in found.paragraph
+
+
+def test_ranks_that_train_different_weights():
+    found = judge(experiment(outcome(*_ranks()), outcome(*_ranks(at4={"weights_norm": 3.0}))))
+    assert found.answer is Answer.DIFFERENT
+    assert "The ranks train different weights: from step 4 on" in found.paragraph
+    drifting = outcome(*_ranks(at4={"weights_norm": 3.0}))
+    assert judge(experiment(drifting, drifting)).answer is Answer.SAME
+
+
+def _ranks(**changed):
+    """Two ranks, of which the second changes."""
+    return [recording(0, 2), recording(1, 2, **changed)]
 
 
 def test_training_together_explains_no_other_loss_scale():

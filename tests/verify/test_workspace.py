@@ -161,3 +161,15 @@ def test_output_names_files_as_the_user_does(copy, project, tmp_path):
     (word,) = arguments(copied, f"--output_dir={tmp_path}/model")
     text = f"no {copied.folder}/data/x, {word.partition('=')[2]}/y"
     assert copied.before(text) == f"no data/x, {tmp_path}/model/y"
+
+
+def test_checkpoint_that_is_named_by_its_prefix_is_there(copy, tmp_path):
+    place = tmp_path / "pretrained"
+    place.mkdir()
+    for end in ("index", "data-00000-of-00001"):
+        (place / f"model.ckpt.{end}").write_text(end)
+    (argument,) = arguments(copy(), f"--checkpoint_path={place}/model.ckpt")
+    prefix = argument.partition("=")[2]
+    assert not prefix.startswith(str(place))
+    assert pathlib.Path(f"{prefix}.index").read_text() == "index"
+    assert pathlib.Path(f"{prefix}.data-00000-of-00001").is_file()

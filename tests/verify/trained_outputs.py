@@ -161,6 +161,8 @@ opt = tf.train.MomentumOptimizer(0.1, {momentum})
 opt = {scaled}
 return opt.minimize(loss + tf.reduce_sum(rows), gs)
 """
+MOMENTUM = "tf.train.MomentumOptimizer(0.1, 0.9)"
+DECAYED = "tf.contrib.opt.MomentumWOptimizer(3e-7, 0.003, 0.9)"
 COUNTING = """
 train = {}.minimize(loss)
 with tf.control_dependencies([train]):
@@ -201,6 +203,12 @@ PAIRS = {
     "sparse gradients and another momentum": Pair(
         EMBEDDED.format(momentum=0.9, scaled=EXPERIMENTAL_FIXED),
         EMBEDDED.format(momentum=0.8, scaled=NPU_FIXED.format("opt")),
+    ),
+    "sparse gradients and a dropped decay": Pair(
+        EMBEDDED.format(momentum=0.9, scaled=EXPERIMENTAL_FIXED).replace(MOMENTUM, DECAYED),
+        EMBEDDED.format(momentum=0.9, scaled=NPU_FIXED.format("opt")).replace(
+            MOMENTUM, "tf.train.MomentumOptimizer(0.003, 0.9)"
+        ),
     ),
     "stricter fixed scale and a step that counts all": Pair(
         EXPERIMENTAL.format("FixedLossScale(8)"),

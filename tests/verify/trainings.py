@@ -32,8 +32,9 @@ def loop():
     train = optimizer.minimize(loss, step)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
+        random = np.random.RandomState()
         for _ in range(4):
-            batch = np.random.rand(8, 4)
+            batch = random.rand(8, 4)
             saw("loop", session.run({"loss": loss, "train": train}, {x: batch})["loss"])
             session.run(loss, {x: batch})
 
@@ -165,6 +166,21 @@ def mirrored():
     tf.estimator.Estimator(model, "mirrored", config).train(read, steps=2)
 
 
+def partial():
+    inner = tf.get_variable("inner", initializer=1.0)
+    outer = tf.get_variable("outer", initializer=1.0)
+    average = tf.train.ExponentialMovingAverage(0.5)
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(inner * 1.0, var_list=[inner])
+    with tf.control_dependencies([train]):
+        train = average.apply([inner])
+    with tf.Session() as session:
+        session.run([inner.initializer, average.average(inner).initializer])
+        for _ in range(2):
+            session.run(train)
+        session.run(outer.initializer)
+        session.run(train)
+
+
 def slim():
     loss = distance(tf.random_uniform([8, 4]))
     train = tf.contrib.slim.learning.create_train_op(
@@ -183,6 +199,7 @@ SECTIONS = collections.OrderedDict(
     ended_data=(ended_data, 4),
     accumulated=(accumulated, 4),
     mirrored=(mirrored, 2),
+    partial=(partial, 3),
     slim=(slim, 2),
 )
 

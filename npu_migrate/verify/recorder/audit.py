@@ -8,12 +8,14 @@ import os
 import re
 from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set
 
+import numpy as np
 import tensorflow
 import tensorflow.compat.v1 as tf
+from tensorflow.python.framework import tensor_util
 from tensorflow.python.training.experimental import loss_scale as experimental
 
 import npu_migrate
-from npu_migrate.verify.recorder.closure import conditions
+from npu_migrate.verify.recorder.closure import closure, conditions
 from npu_migrate.verify.recorder.gradients import storage
 from npu_migrate.verify.recorder.notes import Application
 from npu_migrate.verify.recording import Fact
@@ -27,10 +29,21 @@ _WRITES = (
     "AssignSubVariableOp",
 )
 _PASSING_ON = ("Identity", "Switch", "RefSwitch", "Enter", "RefEnter", "RefIdentity")
-_APPLIES = re.compile(r"^(Resource|Sparse)*Apply|^(Resource)?Scatter|^Assert$")
-_FINITE = ("IsFinite", "IsNan", "IsInf")
+_APPLIES = re.compile(r"^(Resource|Sparse)*Apply|^(Resource)?Scatter|^Assert$|^CheckNumerics$")
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+_FINITE = ("IsFinite", "IsNan", "IsInf", "CheckNumerics")
+_COMPARING = ("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual")
 _LIBRARIES = tuple(os.path.dirname(str(module.__file__)) for module in (tensorflow, npu_migrate))
-_CALLING = ("gen_math_ops.py", "op_def_library.py", "ops.py", "dispatch.py", "deprecation.py")
+_CALLING = (
+    "gen_math_ops.py",
+    "gen_array_ops.py",
+    "math_ops.py",
+    "numerics.py",
+    "op_def_library.py",
+    "ops.py",
+    "dispatch.py",
+    "deprecation.py",
+)
 
 
 class Seen(NamedTuple):
@@ -125,24 +138,30 @@ def _scaling(seen: Seen) -> Iterator[Fact]:
         if len(scalers) > 1:
             names = ", ".join(map(_class, scalers))
             yield Fact("scaler_stacked", f"{names} around {_class(application.optimizer)}")
-        scale = _scale_of(scalers[0]) if scalers else None
-        if scale is not None:
-            yield from _unscaled(application, scale)
+        origins = _origins_of_scale(application.loss_scale) if scalers else set()
+        if origins:
+            yield from _unscaled(application, origins)
 
 
-def _scale_of(scaler: Any) -> Optional[Any]:
-    """The variable or tensor that a scaler multiplies the loss by, if it is always the same one."""
-    manager = vars(scaler).get("_loss_scale_manager")
-    if manager is not None:
-        return manager.get_loss_scale()
-    return getattr(vars(scaler).get("_loss_scale"), "_current_loss_scale", None)
+def _origins_of_scale(scale: Any) -> Set[Any]:
+    """The operations that a loss scale comes from; none where that can't be told.
+
+    A manager may make another tensor each time that it is asked, so variables below it count.
+    """
+    if isinstance(scale, tf.Variable):
+        return {storage(scale)}
+    if not isinstance(scale, tf.Tensor):
+        return set()
+    variables = {one for one in closure([scale.op]) if one.type in _VARIABLES}
+    origins = variables or {_origin(scale)}
+    is_used = any(tensor.consumers() for one in origins for tensor in one.outputs)
+    return origins if is_used else set()
 
 
-def _unscaled(application: Application, scale: Any) -> Iterator[Fact]:
-    origin = storage(scale) if isinstance(scale, tf.Variable) else _origin(scale)
+def _unscaled(application: Application, origins: Set[Any]) -> Iterator[Fact]:
     gradients = [gradient.values for gradient in application.gradients]
-    shapes = [gradient.shape.as_list() for gradient in gradients if gradient.shape]
-    scaled = descendants([origin], None, through=_accumulators(origin.graph, shapes))
+    graph = next(iter(origins)).graph
+    scaled = descendants(origins, None, through=_accumulators(graph, gradients))
     missed = [gradient for gradient in gradients if gradient.op not in scaled]
     if missed:
         yield Fact(
@@ -152,15 +171,16 @@ def _unscaled(application: Application, scale: Any) -> Iterator[Fact]:
         )
 
 
-def _accumulators(graph: Any, shapes: Sequence[Any]) -> Set[Any]:
-    """Variables that may hold gradients from one run to the next."""
+def _accumulators(graph: Any, gradients: Sequence[Any]) -> Set[Any]:
+    """Variables that may hold gradients from one run to the next, one each or all in one."""
+    has_scalar = any(gradient.shape.rank == 0 for gradient in gradients)
     trainable = {storage(v) for v in graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)}
     variables = graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)
     variables += graph.get_collection(tf.GraphKeys.LOCAL_VARIABLES)
     return {
         storage(variable)
         for variable in variables
-        if variable.shape.as_list() in shapes and storage(variable) not in trainable
+        if (variable.shape.rank or has_scalar) and storage(variable) not in trainable
     }
 
 
@@ -216,10 +236,23 @@ def _finite_checks(seen: Seen) -> Iterator[Fact]:
     """Checks of gradients that have a say in what the run changes, or in whether it goes on."""
     from_gradients = descendants(seen.results, seen.needed)
     decisive = _decisive(seen.needed)
-    checks = [one for one in decisive if one.type in _FINITE and one in from_gradients]
+    checks = [one for one in decisive if one in from_gradients and _is_finite_check(one)]
     places = sorted({place for place in map(_place_in_script, checks) if place})
     if places:
         yield Fact("finite_check_decides", "", tuple(places[:3]))
+
+
+def _is_finite_check(operation: Any) -> bool:
+    if operation.type not in _COMPARING:
+        return operation.type in _FINITE
+    first, second = operation.inputs
+    return first is second or any(map(_is_infinite, (first, second)))
+
+
+def _is_infinite(tensor: Any) -> bool:
+    value = tensor_util.constant_value(tensor) if tensor.op.type == "Const" else None
+    is_number = value is not None and tensor.dtype.is_floating and np.ndim(value) == 0
+    return bool(is_number and np.isinf(value))
 
 
 def _decisive(operations: Set[Any]) -> Set[Any]:

@@ -1,6 +1,7 @@
 """Makes runs of the same script alike: seeds, and one thread a session."""
 
 import collections
+import itertools
 import random
 import weakref
 import zlib
@@ -50,6 +51,26 @@ def _seed_python(seed: int) -> None:
     np.random.seed = _never_without(np.random.seed, seed)
     random.seed()
     np.random.seed()
+    _seed_generators(seed)
+
+
+def _seed_generators(seed: int) -> None:
+    """Seeds generators that a script makes for itself and gives no seed, each another one."""
+    plain: Any = np.random.RandomState
+    numbers = itertools.count(seed)
+
+    class OfPlain(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, plain)
+
+    class Seeded(plain, metaclass=OfPlain):  # type: ignore[misc]
+        def __init__(self, seed: Any = None) -> None:
+            super().__init__(next(numbers) if seed is None else seed)
+
+    np.random.RandomState = Seeded
+    if hasattr(np.random, "default_rng"):
+        make = np.random.default_rng
+        np.random.default_rng = lambda seed=None: make(next(numbers) if seed is None else seed)
 
 
 def _never_without(set_seed: Callable[..., None], seed: int) -> Callable[..., None]:

@@ -36,7 +36,7 @@ class Application(NamedTuple):
       around: optimizers whose `apply_gradients` led to it, outermost first.
       gradients: those that are there.
       global_step: variable that the outermost call was given, or None.
-      loss_scale: where the loss scale of an optimizer around can be read, or None.
+      loss_scale: number, variable or tensor of the outermost optimizer that has one; or None.
       done: the operation that was returned, or None.
       created: names of variables that came into being in the call.
       operations: numbers of the graph's last operations before and after the call.

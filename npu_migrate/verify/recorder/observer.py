@@ -93,13 +93,8 @@ class Observer:
 
     def _state(self, plan: StepPlan, run: Run) -> Optional[List[Any]]:
         """Copies of what the update changes; None where variables have no values yet."""
-        values = self._read(run, [*plan.weights, *plan.slots])
-        return None if values is None else [np.array(value) for value in values]
-
-    def _read(self, run: Run, variables: Sequence[Any]) -> Optional[List[Any]]:
-        """The values of variables; None where some have none yet."""
         try:
-            return read(run, variables)
+            return [np.array(value) for value in read(run, [*plan.weights, *plan.slots])]
         except (tf.errors.OpError, RuntimeError):  # the run itself will say what is wrong
             return None
 
@@ -110,8 +105,9 @@ class Observer:
             return
         self._shaken.add(graph)
         for at, weight in enumerate(plan.weights):
-            before[at] = shaken(before[at], weight.name)
-            run(weight.initializer, {weight.initializer.inputs[1]: before[at]})
+            if np.size(before[at]):
+                before[at] = shaken(before[at], weight.name)
+                run(weight.initializer, {weight.initializer.inputs[1]: before[at]})
 
     def _plan(self, graph: Any, fetched: Sequence[Any]) -> Optional[StepPlan]:
         operations = [getattr(element, "op", element) for element in fetched]
@@ -138,6 +134,7 @@ class Observer:
         step = scalar(run, plan.global_step)
         values = read(run, [*plan.weights, *plan.slots])
         weights = values[: len(plan.weights)]
+        kept = read(run, plan.state)
         added, parts = change(before and before[: len(weights)], weights)
         return Step(
             number=self._number,
@@ -152,12 +149,9 @@ class Observer:
             is_due=is_due,
             change_norm=added,
             change_parts=parts,
-            state_norm=self._norm_of_state(plan, run),
+            state_norm=norm(kept) if kept else None,
+            state_parts=tuple(norm([value]) for value in kept),
         )
-
-    def _norm_of_state(self, plan: StepPlan, run: Run) -> Optional[float]:
-        values = self._read(run, plan.state)
-        return norm(values) if values else None
 
     def _failed(self) -> None:
         self._journal.fact("recorder_error", traceback.format_exc())

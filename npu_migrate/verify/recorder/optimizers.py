@@ -26,6 +26,7 @@ class OptimizerWatch:
         self._losses: List[Any] = []
         self._around: List[Any] = []
         self._global_steps: List[Any] = []
+        self._loss_scales: List[Any] = []
         self._innermost = False
         self._context: Optional[Any] = None
 
@@ -80,6 +81,7 @@ class OptimizerWatch:
             if not self._around:
                 self._context = graph._get_control_flow_context()
             self._around.append(optimizer)
+            self._loss_scales.append(loss_scale_of(optimizer))  # before it goes into branches
             self._global_steps.append(_global_step(optimizer, args, kwargs))
             self._innermost = True
             try:
@@ -89,6 +91,8 @@ class OptimizerWatch:
                 self._around.pop()
                 steps = tuple(self._global_steps)
                 self._global_steps.pop()
+                scales = tuple(self._loss_scales)
+                self._loss_scales.pop()
             if self._innermost:
                 self._innermost = False
                 application = Application(
@@ -96,7 +100,7 @@ class OptimizerWatch:
                     around,
                     tuple(gradients_of(pair[0] for pair in pairs)),
                     next((step for step in steps if step is not None), None),
-                    loss_scale_of(around),
+                    next((scale for scale in scales if scale is not None), None),
                     getattr(done, "op", done),
                     _variables() - before,
                     (first, graph._last_id),

@@ -17,22 +17,36 @@ _SIGNS = np.random.RandomState(1).choice([-1.0, 1.0], 65521)
 
 
 def read(run: Run, variables: Sequence[Any]) -> List[Any]:
-    """The values of variables, with nothing added to the graph.
+    """The values of variables, with nothing added to the graph; none is an empty array.
 
     Args:
       run: fetches tensors.
       variables: to read.
     """
-    return list(run([variable._as_graph_element() for variable in variables]))
+    tensors = [variable._as_graph_element() for variable in variables]
+    try:
+        return list(run(tensors))
+    except tf.errors.FailedPreconditionError:
+        return [_value(run, tensor) for tensor in tensors]
+
+
+def _value(run: Run, tensor: Any) -> Any:
+    try:
+        return run([tensor])[0]
+    except tf.errors.FailedPreconditionError:
+        return np.zeros(0, np.float32)
 
 
 def scalar(run: Run, source: Any) -> Optional[float]:
-    """The value of a number or a variable; None for None, and where a variable has none yet."""
+    """The value of a number, a variable or what is computed of variables.
+
+    None for None, and where a variable has no value yet.
+    """
     if isinstance(source, tf.Variable):
-        try:
-            return float(read(run, [source])[0])
-        except tf.errors.FailedPreconditionError:
-            return None
+        value = read(run, [source])[0]
+        return float(value) if np.size(value) else None
+    if isinstance(source, tf.Tensor):
+        return float(run([source])[0])
     return None if source is None else float(source)
 
 
@@ -72,7 +86,7 @@ def change(
     before: Optional[Sequence[Any]], after: Sequence[Any]
 ) -> Tuple[Optional[float], Tuple[float, ...]]:
     """Norm and parts of what was added to arrays, see `Step`; nothing where it is no number."""
-    if before is None:
+    if before is None or any(np.size(a) != np.size(b) for a, b in zip(before, after)):
         return None, ()
     added = [_flat(new) - _flat(old) for old, new in zip(before, after)]
     size = norm(added)

@@ -1,28 +1,37 @@
 """Where scalars of a training can be read: a number, a variable, or a tensor of the graph."""
 
-from typing import Any, Iterable, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import tensor_util
 from tensorflow.python.keras.optimizer_v2 import optimizer_v2
 
+from npu_migrate.verify.recorder.closure import closure, is_unconditional, may_join
 from npu_migrate.verify.recorder.gradients import storage
 
 _PASSING_ON = ("Identity", "ReadVariableOp", "Cast", "Enter", "Switch", "RefSwitch")
 _RATES = ("_learning_rate_tensor", "_lr_t", "learning_rate", "_learning_rate", "_lr", "lr")
 
 
-def loss_scale_of(optimizers: Iterable[Any]) -> Optional[Any]:
-    """A number or a variable: the loss scale of the first optimizer that has one."""
-    for optimizer in optimizers:
-        manager = vars(optimizer).get("_loss_scale_manager")
-        if manager is not None:
-            return _number_or_variable(manager.get_loss_scale())
-        loss_scale = vars(optimizer).get("_loss_scale")
-        for name in ("_current_loss_scale", "_loss_scale_value"):
-            if hasattr(loss_scale, name):
-                return _number_or_variable(getattr(loss_scale, name))
+def loss_scale_of(optimizer: Any) -> Optional[Any]:
+    """The loss scale of an optimizer: a number, a variable or a tensor; None without one."""
+    manager = vars(optimizer).get("_loss_scale_manager")
+    if manager is not None:
+        return manager.get_loss_scale()
+    loss_scale = vars(optimizer).get("_loss_scale")
+    for name in ("_current_loss_scale", "_loss_scale_value"):
+        if hasattr(loss_scale, name):
+            return getattr(loss_scale, name)
     return None
+
+
+def readable(scale: Any) -> Optional[Any]:
+    """A number, a variable, or a tensor that can be computed of variables alone, if it is one."""
+    found = _number_or_variable(scale)
+    if found is None and isinstance(scale, tf.Tensor):
+        needs_nothing = all(map(may_join, closure([scale.op])))
+        return scale if needs_nothing and is_unconditional(scale.op) else None
+    return found
 
 
 def learning_rates_of(optimizer: Any) -> Tuple[Any, ...]:

@@ -9,7 +9,7 @@ from npu_migrate.verify.recorder.audit import Seen, audit, descendants
 from npu_migrate.verify.recorder.closure import closure, conditions, is_unconditional
 from npu_migrate.verify.recorder.loss_name import named_tensor, why_not_named
 from npu_migrate.verify.recorder.notes import Application, Gradient, GraphNotes
-from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of
+from npu_migrate.verify.recorder.scalars import global_step_of, learning_rates_of, readable
 from npu_migrate.verify.recording import Fact
 
 
@@ -34,7 +34,8 @@ class StepPlan(NamedTuple):
       loss: tensor to fetch in the run.
       gradients: to fetch in the run, or None if they cannot be had.
       learning_rate: tensor to fetch in the run, variable to read after it, or number.
-      global_step, loss_scale: variable to read after the run, or number.
+      global_step: variable to read after the run.
+      loss_scale: likewise, or a number, or a tensor that is computed of variables.
       weights: trainable variables, sorted by name.
       slots: what else the update changes.
       state: other variables that the training keeps, such as moving averages.
@@ -125,24 +126,34 @@ def plan_step(
         gradients=_gradients(applications, needed),
         learning_rate=_learning_rate(first, needed),
         global_step=step,
-        loss_scale=None if first is None else first.loss_scale,
+        loss_scale=_loss_scale(applications),
         weights=tuple(sorted(set(weights), key=lambda variable: variable.name)),
         slots=slots,
-        state=tuple(_state(variables, {variable.name for variable in (*weights, *slots)})),
+        state=tuple(_state(variables, weights, slots)),
         facts=tuple(facts),
         updates=len(applications) if notes.applications else 1,
         conditions=tuple(_conditions(applications, needed, results)),
     )
 
 
-def _state(variables: Sequence[Any], others: Set[str]) -> List[Any]:
-    """The variables of a graph, but for others, counters, rates and loss scales."""
+def _state(variables: Sequence[Any], weights: Sequence[Any], slots: Sequence[Any]) -> List[Any]:
+    """The other variables of a graph, but for rates and loss scales: scalars that no weight has."""
+    others = {variable.name for variable in (*weights, *slots)}
+    below = tuple(f"{weight.op.name}/" for weight in weights)
     kept = {
         variable.name: variable
         for variable in variables
-        if variable.name not in others and variable.dtype.is_floating and variable.shape.rank
+        if variable.name not in others
+        and variable.dtype.is_floating
+        and (variable.shape.rank or variable.name.startswith(below))
     }
     return [kept[name] for name in sorted(kept)]
+
+
+def _loss_scale(applications: Sequence[Application]) -> Optional[Any]:
+    """Of the first application that has one which can be read."""
+    scales = (readable(one.loss_scale) for one in applications)
+    return next((scale for scale in scales if scale is not None), None)
 
 
 def _conditions(
