@@ -22,6 +22,8 @@ from npu_migrate.verify.recording import Recording, Step
 
 _SPREAD = 4.0
 """How many times as far as the original's own two runs a migration may be apart from it."""
+_FEW_BITS = 2e-6
+"""How far apart an update may be that gets the same numbers to the last bit."""
 _NOT_REPEATABLE = 0.1
 """From this distance between its own two runs on, an original says nothing about a migration."""
 NEITHER = "neither training has one"
@@ -253,14 +255,16 @@ def _compared(
     for rank, one, other in pairs:
         if last is not None and one.number > last:
             break
-        apart = ruler.apart(one, other, rank)
+        is_first = (rank, one.number) in same_so_far
+        apart = ruler.apart(one, other, rank, is_first)
         if apart is None:
             continue
         values += 1
         largest = max(apart, largest or 0.0)
         spread = max(spread, spreads.get(one.number, 0.0))
-        carried = 0.0 if (rank, one.number) in same_so_far else spread
-        allowed = max(rtol, carried * _SPREAD)
+        allowed = max(rtol, spread * _SPREAD)
+        if is_first:
+            allowed = _FEW_BITS if chosen is None else rtol
         if first is None and apart > allowed:
             known, found = quantity.of(one), quantity.of(other)
             first = Difference(quantity, one.number, rank, known, found, apart, allowed)

@@ -10,6 +10,8 @@ Value = Union[bool, int, float, None]
 
 _HALF_BIT = 2.0**-24
 """What rounding to float32 may add to a weight, as a share of it."""
+_FEW = 0.25
+"""Share of that which is left where a few weights in a hundred are rounded otherwise."""
 _NEGLIGIBLE = 1e-3
 """Below this share of the largest value so far, a value is measured against that one."""
 
@@ -78,8 +80,16 @@ class Ruler:
         self._quantity = quantity
         self._largest: Dict[int, float] = {}
 
-    def apart(self, one: Step, other: Step, rank: int = 0) -> Optional[float]:
+    def apart(
+        self, one: Step, other: Step, rank: int = 0, is_first: bool = False
+    ) -> Optional[float]:
         """The distance, infinite where no number says it; None where there is nothing to compare.
+
+        Args:
+          one, other: the steps.
+          rank: of both.
+          is_first: whether all before the update is the same to the last bit, so that few weights
+            can be rounded otherwise.
 
         An NPU that saturates shows the largest finite number where an original has Inf or NaN, so
         those are compared in steps that count only.
@@ -97,7 +107,8 @@ class Ruler:
             return 0.0 if first == second else math.inf
         if one.state_parts and self._quantity == STATE:
             return max(map(_apart, one.state_parts, other.state_parts), default=0.0)
-        between = _between(one, other) if self._quantity == WEIGHT_CHANGE else None
+        share = _FEW if is_first else 1.0
+        between = _between(one, other, share) if self._quantity == WEIGHT_CHANGE else None
         return self._relative(float(first), float(second), between, rank)
 
     def _relative(self, first: float, second: float, between: Optional[float], rank: int) -> float:
@@ -120,8 +131,8 @@ def _apart(first: float, second: float) -> float:
     return abs(first - second) / max(abs(first), abs(second))
 
 
-def _between(one: Step, other: Step) -> float:
-    """How far the changes of the weights are apart beyond the rounding of the weights."""
+def _between(one: Step, other: Step, share: float) -> float:
+    """How far the changes of the weights are apart beyond a share of what rounding adds to them."""
     squares = ((a - b) ** 2 for a, b in zip(one.change_parts, other.change_parts))
-    rounding = _HALF_BIT * max(one.weights_norm, other.weights_norm)
+    rounding = share * _HALF_BIT * max(one.weights_norm, other.weights_norm)
     return max(0.0, math.sqrt(sum(squares)) - rounding)

@@ -37,10 +37,7 @@ def _different(verdict: Verdict) -> Iterator[str]:
         if first.step > 1:
             yield f"{_steps(first.step - 1).capitalize()} before it {_is(first.step - 1)} the same."
         if first.quantity == WEIGHT_CHANGE:
-            yield (
-                "All else is alike, but rounding does not explain it: weights of the original that "
-                f"are changed in their last bit go on {distance(first.allowed / 4)} apart at most."
-            )
+            yield _no_rounding(first, comparison.of(WEIGHT_CHANGE).spread)
         if comparison.length is not None and comparison.length.is_open:
             yield _went_on(comparison.length)
     elif comparison.length is not None and comparison.length.is_open:
@@ -55,6 +52,18 @@ def _different(verdict: Verdict) -> Iterator[str]:
     for fault in verdict.faults_of_migration:
         yield f"{fault.title}: {fault.detail}."
     yield from _failures(verdict.failures)
+
+
+def _no_rounding(first: Difference, spread: Optional[float]) -> str:
+    if spread is not None and spread < first.apart:
+        return (
+            "All else is alike, but rounding does not explain it: weights of the original that are "
+            f"changed in their last bit go on {distance(spread)} apart at most."
+        )
+    return (
+        "All else is the same to the last bit until this update, so nothing was rounded that could "
+        "explain it."
+    )
 
 
 def _not_explained(verdict: Verdict) -> Iterator[str]:
