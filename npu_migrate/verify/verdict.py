@@ -90,6 +90,12 @@ class Verdict:
         return tuple(fault for fault in self.faults if not fault.is_original)
 
     @property
+    def known_besides(self) -> Tuple[KnownDifference, ...]:
+        """The known differences that are not the answer."""
+        is_known = self.answer is Answer.KNOWN
+        return tuple(known for known in self.known if not (known.explains and is_known))
+
+    @property
     def is_wrong(self) -> bool:
         """Whether the migrated script is wrong, whatever its numbers say."""
         return bool(self.faults_of_migration or self.wrong)

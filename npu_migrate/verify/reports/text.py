@@ -93,7 +93,7 @@ def _sections(verdict: Verdict) -> Iterator[_Section]:
         ("What there was to migrate, and concerns this:", _named(verdict.concerned)),
         (
             _KNOWN_ALIKE if verdict.answer is Answer.SAME else _KNOWN_BESIDES,
-            [f"{each.title}. {each.explanation}" for each in verdict.known if not each.explains],
+            [f"{each.title}. {each.explanation}" for each in verdict.known_besides],
         ),
         (
             "Faults that the original has too:",
