@@ -212,6 +212,8 @@ class RunFacts:
     """Modules of programs that look embeddings up, whose gradients are sparse."""
     taken: FrozenSet[str] = frozenset()
     """Names that one file of the run takes from another."""
+    imported: FrozenSet[str] = frozenset()
+    """Modules that another file of the run imports."""
     makes_loss_scale_variable: bool = False
     """Whether some loss-scale object becomes a manager, whose variable is called ``loss_scale``."""
     fetches: FrozenSet[str] = frozenset()

@@ -44,6 +44,7 @@ def link_names(
         embeddings=programs.around(programs.with_embeddings),
         makes_loss_scale_variable=any(f.scales_by_object for f in files),
         taken=programs.taken,
+        imported=programs.imported(),
         fetches=programs.fetches,
         keras_trainers=trainers,
         with_keras=programs.with_keras,

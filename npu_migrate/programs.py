@@ -51,6 +51,10 @@ class Imports:
         self.taken = frozenset(taken)
         """Names that one file of the run takes from another."""
 
+    def imported(self) -> FrozenSet[str]:
+        """The modules that another one imports itself."""
+        return frozenset(module for module, by in self._importing.items() if by)
+
     def importers(self, modules: Iterable[str]) -> FrozenSet[str]:
         """The modules that import one of ``modules``, directly or not, and these themselves."""
         return _reached(modules, self._importing)

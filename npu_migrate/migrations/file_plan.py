@@ -97,7 +97,7 @@ def _plan_training(
 ) -> None:
     """Loss scaling, averaging over ranks and the global step, which depend on each other."""
     steps = Steps(context.index, optimizers)
-    moves = StepMoves(context.index, optimizers, steps, context.run.fetches)
+    moves = StepMoves(context.index, optimizers, steps, context.run)
     nesting = Nesting(context, optimizers, can_move=not horovod_stays)
     scaling = LossScaling(context, optimizers, nesting)
     scaling.run()

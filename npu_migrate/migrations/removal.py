@@ -35,6 +35,7 @@ class Removal:
         self.context = context
         self.index = context.index
         self._statements: Dict[ast.stmt, None] = {}
+        self._is_program = False
 
     def statement(self, statement: ast.stmt) -> None:
         """Remove a statement."""
@@ -44,6 +45,10 @@ class Removal:
     def expression(self, node: ast.AST) -> None:
         """Note an expression that some edit takes out."""
         self.context.discard(node)
+
+    def of_program(self) -> None:
+        """Treat the names of the module as its own: it trains as it runs, and nobody imports it."""
+        self._is_program = True
 
     def is_gone(self, statement: ast.stmt) -> bool:
         """Whether a statement is removed, or lies in one that is."""
@@ -88,7 +93,9 @@ class Removal:
 
     def _is_needed(self, binding: Binding) -> bool:
         """Whether importers, new code or readers of a later binding that goes may see this one."""
-        if binding.scope is self.index.root or binding.name in self.context.needed:
+        if binding.name in self.context.needed:
+            return True
+        if binding.scope is self.index.root and not self._is_program:
             return True
         later = [
             b

@@ -151,7 +151,7 @@ def step_facts(index: Index, text: Text, run: RunFacts) -> StepFacts:
     return StepFacts(
         index.module,
         classes=tuple(_class_facts(index, steps, node) for node in index.classes),
-        regions=tuple(_region_facts(index, optimizers, steps, run.fetches)),
+        regions=tuple(_region_facts(index, optimizers, steps, run)),
         sessions=_session_facts(index, text, optimizers),
         adds_scaling=bool(training.to_scale),
         keeps_horovod=bool(beyond_the_adapter(index, run)),
@@ -243,9 +243,9 @@ def origin_facts(optimizers: Optimizers, use: ast.Call) -> List[OriginFacts]:
 
 
 def _region_facts(
-    index: Index, optimizers: Optimizers, steps: Steps, fetches: FrozenSet[str]
+    index: Index, optimizers: Optimizers, steps: Steps, run: RunFacts
 ) -> List[RegionFacts]:
-    moves = StepMoves(index, optimizers, steps, fetches)
+    moves = StepMoves(index, optimizers, steps, run)
     found = []
     for region in steps.regions():
         uses = optimizers.uses(region)

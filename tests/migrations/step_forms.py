@@ -443,3 +443,19 @@ CLASSES = {
         """,
     ),
 }
+
+HEAD_OF_MODULE = """\
+gs = tf.train.get_or_create_global_step()
+loss = tf.square(tf.get_variable("w", []))
+scaler = tf.contrib.mixed_precision.FixedLossScaleManager(8)
+opt = tf.contrib.mixed_precision.LossScaleOptimizer(Own(False, "own"), scaler)
+gvs = opt.compute_gradients(loss)
+"""
+
+STEP_OF_MODULE = """\
+finite = tf.reduce_all([tf.reduce_all(tf.is_finite(g)) for g, _ in gvs])
+train_op = opt.apply_gradients(gvs)
+new_step = tf.cond(finite, lambda: gs + 1, lambda: gs)
+new_step = tf.identity(new_step, name='step_update')
+train_op = tf.group(train_op, [gs.assign(new_step)])
+"""

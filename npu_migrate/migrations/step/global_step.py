@@ -284,6 +284,8 @@ class GlobalStep:
             note += twice
         self.context.report(rule, move.call, *edits, symbol=dotted(move.step), note=note)
         self._next_steps.append(move)
+        if self.moves.is_of_program(move):
+            self.removal.of_program()
         for node in taken.removed:
             self.removal.statement(node)
         for gone in taken.gone:

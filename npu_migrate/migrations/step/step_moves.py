@@ -2,8 +2,9 @@
 
 import ast
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from npu_migrate.facts import RunFacts
 from npu_migrate.migrations import vocabulary
 from npu_migrate.migrations.context import argument, same, unpacks
 from npu_migrate.migrations.optimizers import APPLYING, Optimizers
@@ -57,10 +58,9 @@ class Judgement:
 class StepMoves:
     """Takes moves of the global step out of the functions of one file."""
 
-    def __init__(
-        self, index: Index, optimizers: Optimizers, steps: Steps, fetches: FrozenSet[str]
-    ) -> None:
-        self.fetches = fetches
+    def __init__(self, index: Index, optimizers: Optimizers, steps: Steps, run: RunFacts) -> None:
+        self.fetches = run.fetches
+        self.imported = run.imported
         self.index = index
         self.optimizers = optimizers
         self.steps = steps
@@ -148,7 +148,24 @@ class StepMoves:
 
     def _identity_is_needed(self, move: Move) -> bool:
         """Whether the tensor that the run fetches by name has other readers in the code."""
-        return bool(self.fetched_identity(move)) and bool(self.other_reads(move))
+        if not self.fetched_identity(move):
+            return False
+        return bool(self.other_reads(move)) or self._may_be_imported(move)
+
+    def is_of_program(self, move: Move) -> bool:
+        """Whether a move runs with its module, which nobody imports."""
+        return (
+            self.index.region(move.call) is self.index.tree
+            and self.index.module not in self.imported
+            and "__all__" not in self.index.root.bindings
+        )
+
+    def _may_be_imported(self, move: Move) -> bool:
+        """Whether the next step is a name of the module that other files may use."""
+        value = self.steps.new_value(move.call)
+        if not isinstance(value, ast.Name) or self.is_of_program(move):
+            return False
+        return any(binding.scope is self.index.root for binding in self.index.bindings(value))
 
     def other_reads(self, move: Move) -> List[ast.Name]:
         """The reads of the next step beside its assignment."""
