@@ -228,6 +228,24 @@ def gradients_go_round_the_fixed_scale():
     return _gradients_round(FixedLossScaleManager(8))
 
 
+def _fixed_for_gpus():
+    scale = tf.train.experimental.FixedLossScale(8)
+    adam = tf.train.AdamOptimizer()
+    return tf.train.experimental.MixedPrecisionLossScaleOptimizer(adam, scale)
+
+
+@expects("fixed_loss_scale", "scaler_not_above_gradients", "scaler_not_of_npu")
+def gradients_go_round_the_fixed_scale_of_gpus():
+    opt, loss = _fixed_for_gpus(), a_loss()
+    tvars = tf.trainable_variables()
+    return opt.apply_gradients(zip(tf.gradients(loss, tvars), tvars), step())
+
+
+@expects("fixed_loss_scale", "scaler_not_of_npu")
+def fixed_scale_of_gpus():
+    return _fixed_for_gpus().minimize(a_loss(), step())
+
+
 def _two(first, second):
     loss = a_loss()
     w, b = tf.trainable_variables()

@@ -53,6 +53,7 @@ class Seen(NamedTuple):
       needed: operations of the run.
       applications: of gradients, in the run.
       results: operations of the gradients that it computes.
+      asked: operations of the gradients, in any run, that an optimizer was asked for.
       global_step: variable, or None.
       ranks: number of processes that train together.
     """
@@ -60,6 +61,7 @@ class Seen(NamedTuple):
     needed: Set[Any]
     applications: Sequence[Application]
     results: Sequence[Any]
+    asked: Sequence[Any]
     global_step: Optional[Any]
     ranks: int
 
@@ -138,29 +140,33 @@ def _scaling(seen: Seen) -> Iterator[Fact]:
         if len(scalers) > 1:
             names = ", ".join(map(_class, scalers))
             yield Fact("scaler_stacked", f"{names} around {_class(application.optimizer)}")
-        origins = _origins_of_scale(application.loss_scale) if scalers else set()
-        if origins:
-            yield from _unscaled(application, origins)
+        if scalers and application.gradients:
+            yield from _unscaled(application, _origins(application.loss_scale, seen.asked))
 
 
-def _origins_of_scale(scale: Any) -> Set[Any]:
-    """The operations that a loss scale comes from; none where that can't be told.
+def _origins(scale: Any, asked: Sequence[Any]) -> Optional[Set[Any]]:
+    """Operations of which one is behind every gradient that was scaled; None if that can't be told.
 
-    A manager may make another tensor each time that it is asked, so variables below it count.
+    A manager may make another tensor each time that it is asked, so variables below it count. What
+    is scaled by a number shows by who computed it.
     """
+    if isinstance(scale, (int, float)):
+        return set(asked)
     if isinstance(scale, tf.Variable):
         return {storage(scale)}
     if not isinstance(scale, tf.Tensor):
-        return set()
+        return None
     variables = {one for one in closure([scale.op]) if one.type in _VARIABLES}
     origins = variables or {_origin(scale)}
     is_used = any(tensor.consumers() for one in origins for tensor in one.outputs)
-    return origins if is_used else set()
+    return origins if is_used else None
 
 
-def _unscaled(application: Application, origins: Set[Any]) -> Iterator[Fact]:
+def _unscaled(application: Application, origins: Optional[Set[Any]]) -> Iterator[Fact]:
+    if origins is None:
+        return
     gradients = [gradient.values for gradient in application.gradients]
-    graph = next(iter(origins)).graph
+    graph = gradients[0].graph
     scaled = descendants(origins, None, through=_accumulators(graph, gradients))
     missed = [gradient for gradient in gradients if gradient.op not in scaled]
     if missed:

@@ -29,10 +29,11 @@ def watch_gradients(
         if injected is not None:
             gradients = _with_overflow(gradients, injected)
         loss = asked_loss()
-        if loss is None:
+        is_asked = loss is not None
+        if not is_asked or callable(loss):
             loss = ys[0] if isinstance(ys, (list, tuple)) else ys
         numbers = tuple(one.values for one in gradients_of(gradients))
-        call = GradientCall(tf.convert_to_tensor(loss), numbers)
+        call = GradientCall(tf.convert_to_tensor(loss), numbers, is_asked)
         _compute_first(call.loss, numbers)
         notes.of(tf.get_default_graph()).gradient_calls.append(call)
         return gradients

@@ -22,10 +22,12 @@ class GradientCall(NamedTuple):
     Attributes:
       loss: the tensor whose gradients the script asked for, before anything scaled it.
       gradients: tensors that hold the numbers of the results.
+      is_asked: whether an optimizer was asked for them, which may have scaled the loss then.
     """
 
     loss: Any
     gradients: Tuple[Any, ...]
+    is_asked: bool
 
 
 class Application(NamedTuple):

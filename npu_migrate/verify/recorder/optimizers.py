@@ -37,9 +37,7 @@ class OptimizerWatch:
 
     def asked_loss(self) -> Optional[Any]:
         """The loss that the outermost optimizer at work was asked to minimize."""
-        if not self._losses or callable(self._losses[0]):
-            return None
-        return self._losses[0]
+        return self._losses[0] if self._losses else None
 
     def _watch_instances(self, base: Any) -> None:
         """`__init__` would not do: not every subclass calls it."""

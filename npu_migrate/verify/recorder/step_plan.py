@@ -119,7 +119,8 @@ def plan_step(
     step = global_step_of(graph, optimizer, given)
     slots = tuple(v for v in variables if any(v.name in one.created for one in applications))
     results = [gradient.op for call in calls for gradient in call.gradients]
-    seen = Seen(needed, applications, results, step, current_ranks().size)
+    asked = [one.op for call in notes.gradient_calls if call.is_asked for one in call.gradients]
+    seen = Seen(needed, applications, results, asked, step, current_ranks().size)
     facts.update(dict.fromkeys(audit(seen)))
     return StepPlan(
         loss=losses[0] if losses else None,
