@@ -14,6 +14,7 @@ from npu_migrate.verify.comparison import Trainings, compare
 from npu_migrate.verify.known import adjustments
 from npu_migrate.verify.outcome import FailureKind, Outcome, RunFailure
 from npu_migrate.verify.overflows import Overflows
+from npu_migrate.verify.processes import adopting_orphans
 from npu_migrate.verify.progress import Tell, keep_silent
 from npu_migrate.verify.recorder.settings import Settings
 from npu_migrate.verify.trial import RunningTrial, Trial
@@ -105,7 +106,7 @@ def run_experiment(
     Raises:
       Interrupted: Ctrl-C, or a signal to terminate; all processes were ended.
     """
-    with tempfile.TemporaryDirectory(prefix="npu-verify-") as folder:
+    with tempfile.TemporaryDirectory(prefix="npu-verify-") as folder, adopting_orphans():
         experimenter = _Experimenter(request, folder, tell)
         outcomes = _each_by_itself(experimenter.run(runs), request)
         done = Experiment(*(outcomes.get(name, _NOT_RUN) for name in RUNS))
