@@ -275,7 +275,7 @@ def test_each_run_has_its_own_copy_of_what_is_there(request_for, tmp_path):
 def test_how_far_runs_are_is_told(request_for):
     told = []
     run_experiment(
-        request_for("step()\nstep()\njournal.fact('a', 'b')\ntime.sleep(1)"), tell=told.append
+        request_for("step()\nstep()\njournal.fact('a', 'b')\ntime.sleep(4)"), tell=told.append
     )
     for name in ("original", "repeated", "migrated"):
         assert max(running.get(name, 0) for running in told) == 2
