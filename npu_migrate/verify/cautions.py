@@ -3,7 +3,7 @@
 import math
 from typing import Iterator, Optional, Sequence
 
-from npu_migrate.verify.comparison import EXPECTED, NEITHER, Compared, Comparison, Trainings
+from npu_migrate.verify.comparison import EXPECTED, NEITHER, SPREAD, Compared, Comparison, Trainings
 from npu_migrate.verify.experiment import Experiment
 from npu_migrate.verify.migration import Migration
 from npu_migrate.verify.outcome import FailureKind
@@ -68,7 +68,8 @@ def _near(comparison: Comparison, trainings: Trainings) -> Iterator[str]:
     apart = _first_apart(trainings.original, trainings.migrated)
     changed = comparison.of(WEIGHT_CHANGE)
     if apart is not None and trainings.shaken and changed.values:
-        is_rounding = (changed.largest or 0.0) <= max(4 * (changed.spread or 0.0), _FEW_BITS)
+        rounding = max(SPREAD * (changed.spread or 0.0), _FEW_BITS)
+        is_rounding = (changed.largest or 0.0) <= rounding
         yield (
             f"The weights of the migrated training are other ones from step {apart} on"
             f"{', as rounding makes them' if is_rounding else ''}: beyond their own rounding they "

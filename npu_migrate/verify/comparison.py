@@ -6,7 +6,7 @@ the original keeps from one run to the next.
 
 import math
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from npu_migrate.verify.quantities import (
     GRADIENT_NORM,
@@ -20,7 +20,7 @@ from npu_migrate.verify.quantities import (
 )
 from npu_migrate.verify.recording import Recording, Step
 
-_SPREAD = 4.0
+SPREAD = 4.0
 """How many times as far as the original's own two runs a migration may be apart from it."""
 _FEW_BITS = 2e-6
 """How far apart an update may be that gets the same numbers to the last bit."""
@@ -58,11 +58,6 @@ class Trainings:
     def reference(self) -> Tuple[Recording, ...]:
         """What the migrated training is compared with."""
         return self.adjusted or self.original
-
-    @property
-    def again(self) -> "List[_Pair]":
-        """The steps of the original's own two runs."""
-        return _pairs(self.original, self.repeated)
 
 
 @dataclass(frozen=True)
@@ -170,8 +165,7 @@ class Comparison:
     @property
     def repeatable_until(self) -> Optional[int]:
         """Last step up to which the original agrees with itself in all, or None if always."""
-        until = [c.repeatable_until for c in self.quantities if c.repeatable_until is not None]
-        return min(until, default=None)
+        return _earliest(compared.repeatable_until for compared in self.quantities)
 
     def of(self, quantity: Quantity) -> Compared:
         return next(compared for compared in self.quantities if compared.quantity == quantity)
@@ -192,7 +186,8 @@ def compare(trainings: Trainings, rtol: Optional[float] = None) -> Comparison:
     broken_at = _broken_at(pairs)
     if broken_at is not None:
         pairs = [pair for pair in pairs if pair[1].number <= broken_at]
-    again = trainings.again
+    again = _pairs(trainings.original, trainings.repeated)
+    drift = _earliest(_repeatability(cause, again)[1] for cause in (LOSS, GRADIENT_NORM))
     shaken = _pairs(trainings.reference, trainings.shaken) or again
     gathering = _gathering([one for _, one, _ in pairs])
     lengths = [sum(pair[0] == r.rank for pair in pairs) for r in trainings.reference]
@@ -200,7 +195,7 @@ def compare(trainings: Trainings, rtol: Optional[float] = None) -> Comparison:
         steps=min(lengths, default=0),
         ranks=len(trainings.original),
         quantities=tuple(
-            _compared(q, rtol, pairs, shaken if q == WEIGHT_CHANGE else again, trainings)
+            _compared(q, rtol, pairs, shaken if q == WEIGHT_CHANGE else again, trainings, drift)
             for q in QUANTITIES
         ),
         length=_length(trainings),
@@ -240,7 +235,9 @@ def _compared(
     pairs: Sequence[_Pair],
     again: Sequence[_Pair],
     trainings: Trainings,
+    drift: Optional[int],
 ) -> Compared:
+    """Compares a quantity; all but exact ones until what feeds the weights drifts by itself."""
     rtol = quantity.rtol if chosen is None or not quantity.is_chosen else chosen
     left_out = _left_out(quantity, trainings)
     if quantity.is_needed and left_out == WITHOUT.format(_MIGRATED):
@@ -248,7 +245,7 @@ def _compared(
     if left_out:
         return Compared(quantity, rtol, left_out=left_out)
     spreads, until = _repeatability(quantity, again)
-    last = until if quantity.is_exact else _until(until, *_drifts(trainings))
+    last = until if quantity.is_exact else _earliest((until, drift))
     ruler, first, values, largest = Ruler(quantity), None, 0, None
     spread = 0.0
     same_so_far = _same_so_far(pairs) if quantity == WEIGHT_CHANGE else set()
@@ -262,7 +259,7 @@ def _compared(
         values += 1
         largest = max(apart, largest or 0.0)
         spread = max(spread, spreads.get(one.number, 0.0))
-        allowed = max(rtol, spread * _SPREAD)
+        allowed = max(rtol, spread * SPREAD)
         if is_first:
             allowed = _FEW_BITS if chosen is None else rtol
         if first is None and apart > allowed:
@@ -279,12 +276,7 @@ def _compared(
     )
 
 
-def _drifts(trainings: Trainings) -> List[Optional[int]]:
-    """Until when what feeds the weights is repeatable; these may come off later by less."""
-    return [_repeatability(each, trainings.again)[1] for each in (LOSS, GRADIENT_NORM)]
-
-
-def _until(*steps: Optional[int]) -> Optional[int]:
+def _earliest(steps: Iterable[Optional[int]]) -> Optional[int]:
     return min((step for step in steps if step is not None), default=None)
 
 

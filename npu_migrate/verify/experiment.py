@@ -124,9 +124,8 @@ _NOT_RUN = Outcome(())
 
 def _is_near(experiment: Experiment) -> bool:
     """Whether the trainings are as alike as rounding may leave them, but not the same."""
-    runs = [experiment.original, experiment.repeated, experiment.migrated]
-    if experiment.adjusted.recordings:
-        runs[0] = experiment.adjusted
+    reference = experiment.adjusted if experiment.adjusted.recordings else experiment.original
+    runs = (reference, experiment.repeated, experiment.migrated)
     if any(outcome.failure is not None or not outcome.recordings for outcome in runs):
         return False
     comparison = compare(experiment.adjusted_trainings)
@@ -163,7 +162,7 @@ class _Experimenter:
 
         Args:
           runs: names.
-          adjusted: names of facts whose known differences are made in the run `adjusted`.
+          adjusted: names of facts whose known differences are made in these runs.
         """
         waiting = list(runs)
         running: Dict[str, RunningTrial] = {}

@@ -74,8 +74,7 @@ def _kill_and_reap(process: int) -> None:
 
 def _children() -> Set[int]:
     """Numbers of the processes whose parent this one is."""
-    names = os.listdir("/proc") if os.path.isdir("/proc") else []
-    return {int(name) for name in filter(str.isdigit, names) if _parent(name) == os.getpid()}
+    return {int(name) for name in _running() if _parent(name) == os.getpid()}
 
 
 def _parent(process: str) -> int:
@@ -87,12 +86,16 @@ def _parent(process: str) -> int:
 
 
 def _marked(mark: str) -> Iterator[int]:
-    """Numbers of the processes with the mark that are not over; none where there is no /proc."""
+    """Numbers of the processes with the mark that are not over."""
     wanted = f"{MARK}={mark}".encode()
-    names = os.listdir("/proc") if os.path.isdir("/proc") else []
-    for name in filter(str.isdigit, names):
+    for name in _running():
         if wanted in _environment(name):
             yield int(name)
+
+
+def _running() -> Iterator[str]:
+    """The processes of this machine; none where there is no /proc."""
+    return filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else [])
 
 
 def _environment(process: str) -> List[bytes]:

@@ -15,7 +15,7 @@ from tensorflow.python.framework import tensor_util
 from tensorflow.python.training.experimental import loss_scale as experimental
 
 import npu_migrate
-from npu_migrate.verify.recorder.closure import closure, conditions
+from npu_migrate.verify.recorder.closure import VARIABLES, closure, conditions
 from npu_migrate.verify.recorder.gradients import storage
 from npu_migrate.verify.recorder.notes import Application
 from npu_migrate.verify.recording import Fact
@@ -30,7 +30,6 @@ _WRITES = (
 )
 _PASSING_ON = ("Identity", "Switch", "RefSwitch", "Enter", "RefEnter", "RefIdentity")
 _APPLIES = re.compile(r"^(Resource|Sparse)*Apply|^(Resource)?Scatter|^Assert$|^CheckNumerics$")
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _FINITE = ("IsFinite", "IsNan", "IsInf", "CheckNumerics")
 _COMPARING = ("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual")
 _LIBRARIES = tuple(os.path.dirname(str(module.__file__)) for module in (tensorflow, npu_migrate))
@@ -156,7 +155,7 @@ def _origins(scale: Any, asked: Sequence[Any]) -> Optional[Set[Any]]:
         return {storage(scale)}
     if not isinstance(scale, tf.Tensor):
         return None
-    variables = {one for one in closure([scale.op]) if one.type in _VARIABLES}
+    variables = {one for one in closure([scale.op]) if one.type in VARIABLES}
     origins = variables or {_origin(scale)}
     is_used = any(tensor.consumers() for one in origins for tensor in one.outputs)
     return origins if is_used else None

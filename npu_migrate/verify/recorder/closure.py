@@ -2,7 +2,9 @@
 
 from typing import Any, Iterable, Iterator, Optional, Set
 
-_READS = ("ReadVariableOp", "VarHandleOp", "Variable", "VariableV2")
+VARIABLES = ("VarHandleOp", "Variable", "VariableV2")
+"""Types of operations that stand for a variable."""
+_READS = ("ReadVariableOp", *VARIABLES)
 _FED = ("Placeholder", "PlaceholderWithDefault")
 
 

@@ -19,6 +19,7 @@ class Journal:
         self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115  for all of the process
         self._process = os.getpid()
         self._facts: Set[Fact] = set()
+        self._state: Set[str] = set()
         self._has_loss = False
 
     def start(self, rank: int, ranks: int) -> None:
@@ -43,8 +44,11 @@ class Journal:
             self._write(kind="loss", name=name)
 
     def state(self, names: Iterable[str]) -> None:
-        """Notes which variables the training keeps besides weights and slots."""
-        self._write(kind="state", names=sorted(names))
+        """Notes which variables the training keeps besides weights and slots, each once."""
+        new = sorted(set(names) - self._state)
+        if new:
+            self._state.update(new)
+            self._write(kind="state", names=new)
 
     def checkpoint(self, use: str, file: str) -> None:
         """Notes a file that was `wrote` or `read`."""

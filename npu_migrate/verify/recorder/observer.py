@@ -132,9 +132,9 @@ class Observer:
         rate_is_beside = isinstance(plan.learning_rate, tf.Tensor)
         rate = float(beside.pop(0)) if rate_is_beside else scalar(run, plan.learning_rate)
         step = scalar(run, plan.global_step)
-        values = read(run, [*plan.weights, *plan.slots])
-        weights = values[: len(plan.weights)]
-        kept = read(run, plan.state)
+        updated = len(plan.weights) + len(plan.slots)
+        values = read(run, [*plan.weights, *plan.slots, *plan.state])
+        weights, values, kept = values[: len(plan.weights)], values[:updated], values[updated:]
         added, parts = change(before and before[: len(weights)], weights)
         return Step(
             number=self._number,

@@ -1,7 +1,7 @@
 """Sees what optimizers are asked to minimize, and the gradients that the innermost one applies."""
 
 import itertools
-from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import tensorflow.compat.v1 as tf
 from tensorflow.python.keras.optimizer_v2 import optimizer_v2
@@ -10,6 +10,20 @@ from tensorflow.python.training import optimizer as optimizer_v1
 from npu_migrate.verify.recorder.gradients import gradients_of
 from npu_migrate.verify.recorder.notes import Application, Notes
 from npu_migrate.verify.recorder.scalars import loss_scale_of
+
+
+class _Call(NamedTuple):
+    """A call of `apply_gradients` that goes on.
+
+    Attributes:
+      optimizer: whose it is.
+      global_step: that it was given, or None.
+      loss_scale: of the optimizer, as it is outside of the branches that the call goes into.
+    """
+
+    optimizer: Any
+    global_step: Optional[Any]
+    loss_scale: Optional[Any]
 
 
 class OptimizerWatch:
@@ -24,9 +38,7 @@ class OptimizerWatch:
     def __init__(self, notes: Notes):
         self._notes = notes
         self._losses: List[Any] = []
-        self._around: List[Any] = []
-        self._global_steps: List[Any] = []
-        self._loss_scales: List[Any] = []
+        self._around: List[_Call] = []
         self._innermost = False
         self._context: Optional[Any] = None
 
@@ -78,27 +90,22 @@ class OptimizerWatch:
             before, first = _variables(), graph._last_id
             if not self._around:
                 self._context = graph._get_control_flow_context()
-            self._around.append(optimizer)
-            self._loss_scales.append(loss_scale_of(optimizer))  # before it goes into branches
-            self._global_steps.append(_global_step(optimizer, args, kwargs))
+            step, scale = _global_step(optimizer, args, kwargs), loss_scale_of(optimizer)
+            self._around.append(_Call(optimizer, step, scale))
             self._innermost = True
             try:
                 done = apply(grads_and_vars, *args, **kwargs)
             finally:
                 around = tuple(self._around)
                 self._around.pop()
-                steps = tuple(self._global_steps)
-                self._global_steps.pop()
-                scales = tuple(self._loss_scales)
-                self._loss_scales.pop()
             if self._innermost:
                 self._innermost = False
                 application = Application(
                     optimizer,
-                    around,
+                    tuple(call.optimizer for call in around),
                     tuple(gradients_of(pair[0] for pair in pairs)),
-                    next((step for step in steps if step is not None), None),
-                    next((scale for scale in scales if scale is not None), None),
+                    _outermost(call.global_step for call in around),
+                    _outermost(call.loss_scale for call in around),
                     getattr(done, "op", done),
                     _variables() - before,
                     (first, graph._last_id),
@@ -108,6 +115,10 @@ class OptimizerWatch:
             return done
 
         return apply_gradients
+
+
+def _outermost(values: Iterable[Any]) -> Optional[Any]:
+    return next((value for value in values if value is not None), None)
 
 
 def _both(pairs: Any) -> Tuple[Any, Iterator[Any]]:
