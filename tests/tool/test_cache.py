@@ -239,21 +239,21 @@ def test_what_may_be_otherwise_next_time_is_not_remembered(project, check, cache
     assert not entries(cache)
 
 
-def test_a_file_that_cannot_be_read_is_not_remembered(public, ordinary_user, run, folder):
-    (public / "open.py").write_text(SCRIPT)
-    (public / "closed.py").write_text(SCRIPT)
-    (public / "kept").mkdir()
-    (public / "kept").chmod(0o777)
+def test_a_file_that_cannot_be_read_is_not_remembered(tmp_path, ordinary_user, run, folder):
+    (tmp_path / "open.py").write_text(SCRIPT)
+    (tmp_path / "closed.py").write_text(SCRIPT)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept").chmod(0o777)
     check = ("--check", "--cache-dir", "kept", "open.py", "closed.py")
-    expected = run("--no-cache", *check)  # imports what an ordinary user may not read
-    (public / "closed.py").chmod(0)
+    expected = run("--no-cache", *check)
+    (tmp_path / "closed.py").chmod(0)
     with ordinary_user():
         assert "permission denied" in run(*check).err
-        assert not entries(public / "kept")
-    (public / "closed.py").chmod(0o644)
+        assert not entries(tmp_path / "kept")
+    (tmp_path / "closed.py").chmod(0o644)
     with ordinary_user():
         assert run(*check) == expected
-        assert entries(public / "kept")
+        assert entries(tmp_path / "kept")
 
 
 def test_what_writes_or_shows_texts_works_anew(project, check, run, cache):
@@ -314,17 +314,14 @@ def test_a_folder_that_was_there_is_not_hidden(project, run):
     assert len(entries(project)) == 1
 
 
-def test_a_closed_folder_is_no_error(public, ordinary_user, run, monkeypatch, folder):
-    (public / "a.py").write_text(SCRIPT)
-    (public / "kept").mkdir(mode=0o555)
-    run("--check", "--cache-dir", "kept", "a.py")  # imports what an ordinary user may not read
-    for path in (public / "kept").iterdir():
-        path.unlink()
+def test_a_closed_folder_is_no_error(tmp_path, ordinary_user, run, monkeypatch, folder):
+    (tmp_path / "a.py").write_text(SCRIPT)
+    (tmp_path / "kept").mkdir(mode=0o555)
     with ordinary_user():
         for place in ("kept", "kept/inner"):
             outcome = run("--check", "--cache-dir", place, "a.py")
             assert (outcome.status, outcome.err) == (1, "")
-    assert not list((public / "kept").iterdir())
+    assert not list((tmp_path / "kept").iterdir())
 
 
 def test_a_file_in_its_place_is_no_error(project, run):

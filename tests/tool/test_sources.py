@@ -115,13 +115,13 @@ def test_missing_and_odd_paths_are_errors(folder):
     ]
 
 
-def test_an_unreadable_folder_is_an_error(public, ordinary_user, monkeypatch):
-    monkeypatch.chdir(public)
-    make(public, "a.py", "closed/b.py")
-    (public / "closed").chmod(0)
+def test_an_unreadable_folder_is_an_error(tmp_path, ordinary_user, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path, "a.py", "closed/b.py")
+    (tmp_path / "closed").chmod(0)
     with ordinary_user():
         found, errors = find(["."])
-    (public / "closed").chmod(0o755)
+    (tmp_path / "closed").chmod(0o755)
     assert paths(found) == ["a.py"]
     assert [str(error) for error in errors] == [
         "closed: cannot be read: permission denied; change its permissions, or those of its folder"
@@ -233,16 +233,16 @@ def test_writing_through_a_link_leaves_the_link(folder):
 
 
 @pytest.mark.parametrize("file_mode, folder_mode", [(0o444, 0o777), (0o666, 0o555)])
-def test_what_is_read_only_stays_as_it_was(public, ordinary_user, file_mode, folder_mode):
-    make(public, "sub/a.py")
-    path = public / "sub" / "a.py"
+def test_what_is_read_only_stays_as_it_was(tmp_path, ordinary_user, file_mode, folder_mode):
+    make(tmp_path, "sub/a.py")
+    path = tmp_path / "sub" / "a.py"
     path.chmod(file_mode)
-    (public / "sub").chmod(folder_mode)
+    (tmp_path / "sub").chmod(folder_mode)
     with ordinary_user(), pytest.raises(SourceError, match="cannot be written: permission denied"):
         write(str(path), b"y = 2\n")
-    (public / "sub").chmod(0o755)
+    (tmp_path / "sub").chmod(0o755)
     assert path.read_text() == "x = 1\n"
-    assert os.listdir(str(public / "sub")) == ["a.py"]
+    assert os.listdir(str(tmp_path / "sub")) == ["a.py"]
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
